@@ -1,0 +1,4 @@
+//! Takes a consistent cut of a running distributed program without stopping it, proves the cut
+//! right, and restarts from it.
+
+pub mod protocol;

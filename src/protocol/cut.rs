@@ -1,0 +1,142 @@
+//! What one process contributes to a snapshot, and what can be said of it without its bytes.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::application::Quantities;
+use super::frame::Batch;
+use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
+use super::mode::Mode;
+
+/// What one process recorded around its local state: where its channels stood and what was in
+/// them. The state itself is captured apart, as it takes time to encode.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// The snapshot.
+    pub snapshot: SnapshotId,
+    /// The generation it was recorded in.
+    pub generation: Generation,
+    /// The process.
+    pub process: ProcessId,
+    /// How the snapshot was taken.
+    pub mode: Mode,
+    /// Every output, in order.
+    pub outputs: Vec<OutputPart>,
+    /// Every input, in order.
+    pub inputs: Vec<InputPart>,
+}
+
+/// The sender's side of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OutputPart {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The last message sent before the state was recorded.
+    pub sent: MessageNumber,
+    /// The sender share: messages that the marker overtook in the outbox.
+    pub share: Vec<Batch>,
+}
+
+/// The receiver's side of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InputPart {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The last message handled before the state was recorded.
+    pub handled: MessageNumber,
+    /// The receiver share: what was in the inbox or came before the marker.
+    pub share: Vec<Batch>,
+}
+
+/// A part as it is read back for a restore.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Restored {
+    /// Where the channels stood and what was in them.
+    pub part: Part,
+    /// The local state.
+    pub state: Bytes,
+}
+
+/// Messages of consecutive numbers, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Run {
+    /// The first number.
+    pub first: MessageNumber,
+    /// The last number.
+    pub last: MessageNumber,
+}
+
+/// What a part says, without its payloads: what verdicts are made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The process.
+    pub process: ProcessId,
+    /// For every output: the last message sent, and the sender share.
+    pub outputs: Vec<ChannelFacts>,
+    /// For every input: the last message handled, and the receiver share.
+    pub inputs: Vec<ChannelFacts>,
+    /// What the local state holds.
+    pub in_state: Quantities,
+    /// What the recorded messages, of both shares, carry.
+    pub in_channels: Quantities,
+    /// What the process's initial state holds.
+    pub initial: Quantities,
+}
+
+/// One end of a channel in [`Facts`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelFacts {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The last message sent (at the sender) or handled (at the receiver).
+    pub number: MessageNumber,
+    /// The messages recorded at this end, in the order they were recorded.
+    pub share: Vec<Run>,
+}
+
+impl Part {
+    /// The recorded messages, for the quantities they carry.
+    pub fn recorded(&self) -> impl Iterator<Item = &Batch> {
+        let senders = self.outputs.iter().flat_map(|output| &output.share);
+        senders.chain(self.inputs.iter().flat_map(|input| &input.share))
+    }
+
+    /// The channels' side of [`Facts`]: outputs and inputs.
+    pub fn channel_facts(&self) -> (Vec<ChannelFacts>, Vec<ChannelFacts>) {
+        let outputs = self.outputs.iter().map(|output| ChannelFacts {
+            channel: output.channel,
+            number: output.sent,
+            share: runs(&output.share),
+        });
+        let inputs = self.inputs.iter().map(|input| ChannelFacts {
+            channel: input.channel,
+            number: input.handled,
+            share: runs(&input.share),
+        });
+        (outputs.collect(), inputs.collect())
+    }
+}
+
+/// The numbers of consecutive batches; batches that follow one another are one run.
+fn runs(batches: &[Batch]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for batch in batches {
+        match runs.last_mut() {
+            Some(run) if run.last.next() == batch.first() => run.last = batch.last(),
+            _ => runs.push(Run {
+                first: batch.first(),
+                last: batch.last(),
+            }),
+        }
+    }
+    runs
+}
+
+/// Adds amounts by name.
+pub fn add(total: &mut Quantities, more: &BTreeMap<String, i64>) {
+    for (name, amount) in more {
+        *total.entry(name.clone()).or_default() += amount;
+    }
+}

@@ -1,0 +1,201 @@
+//! The receiver's end of a channel: what has arrived and is not handled.
+
+use std::collections::VecDeque;
+
+use super::{Breach, Limits};
+use crate::protocol::frame::{Batch, Credit, Feedback, Frame, Marker};
+use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber};
+
+/// The receiver's end of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::protocol) struct Inbox {
+    channel: ChannelId,
+    window_messages: u64,
+    window_bytes: u64,
+    items: VecDeque<Frame>,
+    /// What the items count against the window.
+    bytes: u64,
+    handled: MessageNumber,
+    received: MessageNumber,
+    /// Bytes received since the generation started; restored messages are not among them.
+    received_bytes: u64,
+    received_marker: MarkerOrdinal,
+    stated: Feedback,
+    open: bool,
+    sender: Option<Incarnation>,
+}
+
+impl Inbox {
+    /// An inbox whose channel goes on after message `handled`, with the receiver share of the
+    /// restored snapshot in it.
+    pub(in crate::protocol) fn new(
+        channel: ChannelId,
+        handled: MessageNumber,
+        share: &[Batch],
+        limits: &Limits,
+    ) -> Self {
+        let mut inbox = Self {
+            channel,
+            window_messages: limits.window_messages,
+            window_bytes: limits.window_bytes,
+            items: share.iter().cloned().map(Frame::Messages).collect(),
+            bytes: share.iter().map(Batch::bytes).sum(),
+            handled,
+            received: share.last().map_or(handled, Batch::last),
+            received_bytes: 0,
+            received_marker: MarkerOrdinal::default(),
+            stated: Feedback {
+                next: MessageNumber::default(),
+                next_marker: MarkerOrdinal::default(),
+                credit: Credit::default(),
+            },
+            open: false,
+            sender: None,
+        };
+        inbox.stated = inbox.feedback();
+        inbox
+    }
+
+    pub(in crate::protocol) fn channel(&self) -> ChannelId {
+        self.channel
+    }
+
+    /// The last message handled: this, not arrival, is what counts as received.
+    pub(in crate::protocol) fn handled(&self) -> MessageNumber {
+        self.handled
+    }
+
+    /// What is at the head.
+    pub(in crate::protocol) fn head(&self) -> Option<&Frame> {
+        self.items.front()
+    }
+
+    /// Everything that has arrived and is not handled, in order.
+    pub(in crate::protocol) fn items(&self) -> impl Iterator<Item = &Frame> {
+        self.items.iter()
+    }
+
+    /// Takes in a frame off the wire and returns what of it is new. A duplicate is dropped; a
+    /// gap, a marker out of place and more than the credit are breaches.
+    pub(in crate::protocol) fn accept(&mut self, frame: Frame) -> Result<Option<Frame>, Breach> {
+        let new = match frame {
+            Frame::Marker(marker) => self.accept_marker(marker)?.map(Frame::Marker),
+            Frame::Messages(batch) => self.accept_batch(batch)?.map(Frame::Messages),
+        };
+        if let Some(frame) = &new {
+            self.items.push_back(frame.clone());
+        }
+        Ok(new)
+    }
+
+    /// Removes the batch or marker at the head.
+    pub(in crate::protocol) fn pop(&mut self) -> Option<Frame> {
+        let frame = self.items.pop_front()?;
+        if let Frame::Messages(batch) = &frame {
+            assert_eq!(batch.first(), self.handled.next(), "messages are handled in order");
+            self.bytes -= batch.bytes();
+            self.handled = batch.last();
+        }
+        Some(frame)
+    }
+
+    /// Puts the part of a batch that was not handled back to the head.
+    pub(in crate::protocol) fn put_back(&mut self, batch: Batch) {
+        self.bytes += batch.bytes();
+        self.handled = MessageNumber::new(batch.first().get() - 1);
+        self.items.push_front(Frame::Messages(batch));
+    }
+
+    /// A sender opens a stream: it must be the incarnation the generation began with.
+    pub(in crate::protocol) fn open(&mut self, sender: Incarnation) -> Result<Feedback, Breach> {
+        if self.sender.is_some_and(|known| known != sender) {
+            return Err(Breach::Incarnation);
+        }
+        self.sender = Some(sender);
+        self.open = true;
+        self.stated = self.feedback();
+        Ok(self.stated)
+    }
+
+    pub(in crate::protocol) fn close(&mut self) {
+        self.open = false;
+    }
+
+    /// Whether it is worth a word to the sender: something has changed, and nothing is left to
+    /// handle or a quarter of the window has.
+    pub(in crate::protocol) fn owes_feedback(&self) -> bool {
+        let now = self.feedback();
+        let changed = |now: u64, before: u64, window: u64| now - before >= (window / 4).max(1);
+        let (messages, bytes) = (self.window_messages, self.window_bytes);
+        self.open
+            && now != self.stated
+            && (self.items.is_empty()
+                || now.next_marker != self.stated.next_marker
+                || changed(now.next.get(), self.stated.next.get(), messages)
+                || changed(now.credit.number.get(), self.stated.credit.number.get(), messages)
+                || changed(now.credit.bytes, self.stated.credit.bytes, bytes))
+    }
+
+    /// States acknowledgement and credit, if anything has changed since the last time.
+    pub(in crate::protocol) fn state_feedback(&mut self) -> Option<Feedback> {
+        let now = self.feedback();
+        if !self.open || now == self.stated {
+            return None;
+        }
+        self.stated = now;
+        Some(now)
+    }
+
+    /// A restored inbox may exceed its window: no credit until it is below.
+    fn feedback(&self) -> Feedback {
+        let waiting = self.received.get() - self.handled.get();
+        let messages = self.window_messages.saturating_sub(waiting);
+        let bytes = self.window_bytes.saturating_sub(self.bytes);
+        Feedback {
+            next: self.received.next(),
+            next_marker: self.received_marker.next(),
+            credit: Credit {
+                number: MessageNumber::new(self.received.get() + messages),
+                bytes: self.received_bytes + bytes,
+            },
+        }
+    }
+
+    fn accept_batch(&mut self, batch: Batch) -> Result<Option<Batch>, Breach> {
+        let Some(new) = batch.after(self.received) else {
+            return Ok(None);
+        };
+        let expected = self.received.next();
+        if new.first() != expected {
+            let came = new.first();
+            return Err(Breach::Gap { expected, came });
+        }
+        let allowed = self.stated.credit;
+        if new.last() > allowed.number || self.received_bytes + new.bytes() > allowed.bytes {
+            return Err(Breach::Overrun { came: new.last() });
+        }
+        self.received = new.last();
+        self.received_bytes += new.bytes();
+        self.bytes += new.bytes();
+        Ok(Some(new))
+    }
+
+    fn accept_marker(&mut self, marker: Marker) -> Result<Option<Marker>, Breach> {
+        if marker.ordinal <= self.received_marker {
+            return Ok(None);
+        }
+        let expected = self.received_marker.next();
+        if marker.ordinal != expected {
+            let came = marker.ordinal;
+            return Err(Breach::MarkerGap { expected, came });
+        }
+        if marker.after != self.received {
+            return Err(Breach::MarkerMoved {
+                after: marker.after,
+                came_after: self.received,
+            });
+        }
+        self.received_marker = marker.ordinal;
+        Ok(Some(marker))
+    }
+}

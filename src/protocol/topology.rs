@@ -1,0 +1,267 @@
+//! Which processes there are and which channels connect them; what follows from the graph alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::Bfs;
+
+use super::ids::{ChannelId, ProcessId};
+
+/// A graph that no job can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TopologyError {
+    /// No process at all.
+    #[error("a topology needs at least one process")]
+    Empty,
+    /// A name twice.
+    #[error("process '{0}' is named twice")]
+    DuplicateProcess(String),
+    /// A channel from or to a process that is not there.
+    #[error("channel {0} leads to or from a process that does not exist")]
+    Dangling(ChannelId),
+    /// A channel twice.
+    #[error("channel {0} is given twice")]
+    DuplicateChannel(ChannelId),
+    /// A channel from a process to itself.
+    #[error("channel {0} leads from a process to itself")]
+    SelfChannel(ChannelId),
+}
+
+/// The processes and channels of a job. Immutable; shared by everything that runs in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Topology {
+    names: Vec<String>,
+    channels: Vec<ChannelId>,
+    /// The strongly connected component of each process.
+    component: Vec<u32>,
+    roots: Vec<ProcessId>,
+}
+
+impl Topology {
+    /// Checks the graph and works out what follows from it.
+    ///
+    /// # Errors
+    /// If there is no process, a name or a channel is given twice, or a channel dangles or leads
+    /// from a process to itself.
+    pub fn new(
+        names: Vec<String>,
+        channels: impl IntoIterator<Item = ChannelId>,
+    ) -> Result<Self, TopologyError> {
+        if names.is_empty() {
+            return Err(TopologyError::Empty);
+        }
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
+            return Err(TopologyError::DuplicateProcess(twice.clone()));
+        }
+        let mut sorted = BTreeSet::new();
+        for channel in channels {
+            let known = |process: ProcessId| process.index() < names.len();
+            if !known(channel.from) || !known(channel.to) {
+                return Err(TopologyError::Dangling(channel));
+            }
+            if channel.from == channel.to {
+                return Err(TopologyError::SelfChannel(channel));
+            }
+            if !sorted.insert(channel) {
+                return Err(TopologyError::DuplicateChannel(channel));
+            }
+        }
+        let channels: Vec<_> = sorted.into_iter().collect();
+        let graph = graph(names.len(), &channels);
+        let components = tarjan_scc(&graph);
+        let mut component = vec![0; names.len()];
+        for (number, members) in (0u32..).zip(&components) {
+            for member in members {
+                component[member.index()] = number;
+            }
+        }
+        let roots = roots(&components, &component, &channels);
+        Ok(Self {
+            names,
+            channels,
+            component,
+            roots,
+        })
+    }
+
+    /// All processes, in order.
+    pub fn processes(&self) -> impl ExactSizeIterator<Item = ProcessId> + use<> {
+        let count = u32::try_from(self.names.len()).expect("more processes than a u32 counts");
+        (0..count).map(ProcessId::new)
+    }
+
+    /// All channels, in order.
+    pub fn channels(&self) -> &[ChannelId] {
+        &self.channels
+    }
+
+    /// Whether this channel exists.
+    pub fn contains(&self, channel: ChannelId) -> bool {
+        self.channels.binary_search(&channel).is_ok()
+    }
+
+    /// The channels that lead to a process, in order.
+    pub fn inputs(&self, process: ProcessId) -> Vec<ChannelId> {
+        let to_it = self.channels.iter().filter(|channel| channel.to == process);
+        to_it.copied().collect()
+    }
+
+    /// The channels that lead from a process, in order.
+    pub fn outputs(&self, process: ProcessId) -> Vec<ChannelId> {
+        let from_it = self.channels.iter().filter(|channel| channel.from == process);
+        from_it.copied().collect()
+    }
+
+    /// The name of a process.
+    ///
+    /// # Panics
+    /// If the process is not of this topology.
+    pub fn name(&self, process: ProcessId) -> &str {
+        &self.names[process.index()]
+    }
+
+    /// The process with this name.
+    pub fn process(&self, name: &str) -> Option<ProcessId> {
+        self.processes().find(|&process| self.name(process) == name)
+    }
+
+    /// A channel with the names of its ends: `alice→bob`.
+    pub fn channel_name(&self, channel: ChannelId) -> String {
+        channel.named(self.name(channel.from), self.name(channel.to))
+    }
+
+    /// The channel with this name, as [`channel_name`](Self::channel_name) writes it; `->` is
+    /// taken for the arrow.
+    pub fn channel(&self, name: &str) -> Option<ChannelId> {
+        let name = name.replace("->", "→");
+        let channels = self.channels.iter().copied();
+        channels.into_iter().find(|&channel| self.channel_name(channel) == name)
+    }
+
+    /// Whether a message on `output` can cause one on `input` by going round: both lie within
+    /// one strongly connected component. Waiting for room in `output` before taking from `input`
+    /// would then be waiting for oneself.
+    pub fn on_common_cycle(&self, input: ChannelId, output: ChannelId) -> bool {
+        let component = |process: ProcessId| self.component[process.index()];
+        component(input.from) == component(input.to)
+            && component(output.from) == component(output.to)
+            && component(input.to) == component(output.from)
+    }
+
+    /// The processes that no marker reaches when these ones initiate.
+    pub fn unreached(&self, initiators: &BTreeSet<ProcessId>) -> Vec<ProcessId> {
+        let graph = graph(self.names.len(), &self.channels);
+        let mut reached = BTreeSet::new();
+        for initiator in initiators {
+            let mut walk = Bfs::new(&graph, NodeIndex::new(initiator.index()));
+            while let Some(node) = walk.next(&graph) {
+                reached.insert(node.index());
+            }
+        }
+        let all = self.processes();
+        all.filter(|process| !reached.contains(&process.index())).collect()
+    }
+
+    /// The first process of each root component: together they reach every process, and no
+    /// smaller set does.
+    pub fn default_initiators(&self) -> &[ProcessId] {
+        &self.roots
+    }
+
+    /// Tells topologies apart in handshakes and in what is stored.
+    pub fn fingerprint(&self) -> u32 {
+        let mut text = String::new();
+        for name in &self.names {
+            let _ = writeln!(text, "{name}");
+        }
+        for channel in &self.channels {
+            let _ = writeln!(text, "{channel}");
+        }
+        crc32c::crc32c(text.as_bytes())
+    }
+}
+
+fn graph(processes: usize, channels: &[ChannelId]) -> DiGraph<(), ()> {
+    let mut graph = DiGraph::with_capacity(processes, channels.len());
+    for _ in 0..processes {
+        graph.add_node(());
+    }
+    for channel in channels {
+        let end = |process: ProcessId| NodeIndex::new(process.index());
+        graph.add_edge(end(channel.from), end(channel.to), ());
+    }
+    graph
+}
+
+/// The smallest process of every component that no channel enters from outside.
+fn roots(
+    components: &[Vec<NodeIndex>],
+    component: &[u32],
+    channels: &[ChannelId],
+) -> Vec<ProcessId> {
+    let mut smallest: BTreeMap<u32, usize> = BTreeMap::new();
+    for (number, members) in (0u32..).zip(components) {
+        let first = members.iter().map(|node| node.index()).min();
+        smallest.insert(number, first.expect("a component has a member"));
+    }
+    for channel in channels {
+        let (from, to) = (component[channel.from.index()], component[channel.to.index()]);
+        if from != to {
+            smallest.remove(&to);
+        }
+    }
+    let mut roots: Vec<_> = smallest
+        .into_values()
+        .map(|index| ProcessId::new(u32::try_from(index).expect("a place in the topology")))
+        .collect();
+    roots.sort_unstable();
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topology(processes: u32, channels: &[&str]) -> Result<Topology, TopologyError> {
+        let names = (0..processes).map(|index| ProcessId::new(index).to_string()).collect();
+        Topology::new(names, channels.iter().map(|text| text.parse().expect("a channel")))
+    }
+
+    #[test]
+    fn one_process_of_each_root_component_reaches_everyone() {
+        let graph = topology(5, &["p1→p2", "p2→p1", "p2→p3", "p4→p3", "p3→p5"]).unwrap();
+        let initiators = graph.default_initiators();
+        assert_eq!(initiators, [ProcessId::new(0), ProcessId::new(3)]);
+        assert!(graph.unreached(&initiators.iter().copied().collect()).is_empty());
+        let alone = BTreeSet::from([ProcessId::new(2)]);
+        let unreached: Vec<_> = graph.unreached(&alone).iter().map(ToString::to_string).collect();
+        assert_eq!(unreached, ["p1", "p2", "p4"]);
+    }
+
+    #[test]
+    fn a_common_cycle_needs_both_channels_in_one_component() {
+        let graph = topology(3, &["p1→p2", "p2→p1", "p2→p3"]).unwrap();
+        let channel = |text: &str| text.parse().unwrap();
+        assert!(graph.on_common_cycle(channel("p1→p2"), channel("p2→p1")));
+        assert!(!graph.on_common_cycle(channel("p1→p2"), channel("p2→p3")));
+    }
+
+    #[test]
+    fn impossible_graphs_are_refused_by_name() {
+        let refusal = |channels: &[&str]| topology(2, channels).unwrap_err().to_string();
+        assert!(refusal(&["p1→p3"]).contains("p1→p3"));
+        assert!(refusal(&["p1→p2", "p1→p2"]).contains("twice"));
+        assert!(refusal(&["p1→p1"]).contains("itself"));
+        assert!(topology(2, &["p1→p2", "p1→p2#2"]).is_ok());
+    }
+
+    #[test]
+    fn another_graph_has_another_fingerprint() {
+        let one = topology(3, &["p1→p2"]).unwrap().fingerprint();
+        let other = topology(3, &["p1→p3"]).unwrap().fingerprint();
+        assert_ne!(one, other);
+    }
+}
