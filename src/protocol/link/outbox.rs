@@ -268,13 +268,18 @@ impl Outbox {
 
     fn fitting(&self, batch: &Batch) -> u32 {
         let messages = self.credit.number.get().saturating_sub(self.on_wire.get());
-        batch.fitting(messages, self.credit.bytes.saturating_sub(self.on_wire_bytes))
+        batch.fitting(
+            messages,
+            self.credit.bytes.saturating_sub(self.on_wire_bytes),
+        )
     }
 
     fn first_filling_fits(&self) -> bool {
-        let (length, _) = self.filling.split_first_chunk().expect("a message is being filled in");
+        let (length, _) = self
+            .filling
+            .split_first_chunk()
+            .expect("a message is being filled in");
         let first_bytes = LENGTH_BYTES as u64 + u64::from(u32::from_le_bytes(*length));
-        self.credit.number > self.on_wire
-            && self.credit.bytes >= self.on_wire_bytes + first_bytes
+        self.credit.number > self.on_wire && self.credit.bytes >= self.on_wire_bytes + first_bytes
     }
 }
