@@ -77,7 +77,7 @@ impl Default for Settings {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct State {
     /// The last number given on each output.
@@ -130,11 +130,7 @@ impl Count {
             state: State {
                 sent: vec![0; outputs.len()],
                 received: vec![0; inputs.len()],
-                counted: 0,
-                faults: 0,
-                produced: 0,
-                turn: 0,
-                refused: false,
+                ..State::default()
             },
             settings,
             role,
@@ -225,13 +221,9 @@ impl Application for Count {
         let is_next = self.check(from, message);
         match self.role {
             Role::Return if is_next => {
-                let back = self
-                    .outputs
-                    .iter()
-                    .position(|channel| channel.to == from.from);
-                if let Some(place) = back {
-                    let mut message = message.to_vec();
-                    self.send(place, &mut message, outputs);
+                let mut to = self.outputs.iter().map(|channel| channel.to);
+                if let Some(place) = to.position(|to| to == from.from) {
+                    self.send(place, &mut message.to_vec(), outputs);
                 }
             }
             Role::Serve if is_next && self.left() > 0 => self.produce(1, outputs),
@@ -275,10 +267,6 @@ mod tests {
         (setup, count, trial)
     }
 
-    fn channel(text: &str) -> ChannelId {
-        text.parse().unwrap()
-    }
-
     /// Hands what one has sent to the other, as far as it is meant for it.
     fn carry(from: &mut Trial, to: &mut Count, outputs: &mut Trial) -> usize {
         let sent = from.sent();
@@ -316,7 +304,7 @@ mod tests {
     fn lost_doubled_and_malformed_messages_are_faults() {
         let (_, mut sink, mut trial) = count(&["p1→p2"], 1, json!({}));
         let mut faults = |message: &[u8]| {
-            sink.handle(channel("p1→p2"), message, &mut trial.outputs());
+            sink.handle("p1→p2".parse().unwrap(), message, &mut trial.outputs());
             (sink.counted(), sink.faults())
         };
         assert_eq!(faults(&1u64.to_le_bytes()), (1, 0));
