@@ -168,7 +168,11 @@ impl Plan {
             "{status:?} after {:?}",
             world.take_notices()
         );
-        assert!(status.open.is_empty(), "no snapshot stays open: {status:?}");
+        assert!(
+            status.open.is_empty(),
+            "no snapshot stays open: {status:?} after {:?}",
+            world.take_notices()
+        );
         let last = world.manifests().last().expect("a last snapshot").clone();
         assert!(
             last.is_complete(),
