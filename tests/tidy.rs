@@ -56,7 +56,7 @@ const REMINDERS: [&str; 5] = ["TODO", "FIXME", "HACK", "XXX", "TBD"];
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "helper", "helpers", "common", "misc"];
 
 /// What each module of the crate may import, besides itself.
-const FLOORS: [(&str, &[&str]); 14] = [
+const FLOORS: [(&str, &[&str]); 16] = [
     ("protocol", &[]),
     ("world", &["protocol"]),
     ("check", &["protocol"]),
@@ -68,8 +68,10 @@ const FLOORS: [(&str, &[&str]); 14] = [
         &["protocol", "world", "check", "apps", "dataflow", "wire"],
     ),
     ("net", &["protocol", "wire"]),
+    ("hold", &[]),
+    ("parent", &[]),
     ("job", &["protocol", "apps"]),
-    ("scenario", &["protocol", "apps", "job"]),
+    ("scenario", &["protocol", "apps", "job", "hold"]),
     ("node", ALL),
     ("collector", ALL),
     ("control", ALL),
