@@ -7,7 +7,8 @@ use cutline::protocol::ids::ChannelId;
 
 const MESSAGE: &[u8] = b"one point";
 
-struct Counter {
+/// A process and the points it holds.
+pub struct Counter {
     points: u64,
 }
 
