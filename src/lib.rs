@@ -2,5 +2,7 @@
 //! right, and restarts from it.
 
 pub mod apps;
+pub mod net;
 pub mod protocol;
+pub mod wire;
 pub mod world;
