@@ -2,3 +2,4 @@
 //! right, and restarts from it.
 
 pub mod protocol;
+pub mod wire;

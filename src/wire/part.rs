@@ -1,0 +1,1 @@
+//! A part as a file.
