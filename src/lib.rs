@@ -1,5 +1,6 @@
 //! Takes a consistent cut of a running distributed program without stopping it, proves the cut
 //! right, and restarts from it.
 
+pub mod check;
 pub mod protocol;
 pub mod wire;
