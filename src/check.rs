@@ -19,6 +19,7 @@ mod judge;
 mod verdict;
 mod verified;
 
+pub(crate) use judge::process_name;
 pub use judge::{Cut, Files, Totals, judge, judge_manifest, totals};
 pub use verdict::{Answer, Verdict, Verdicts};
 pub use verified::{PartState, Verified, VerifiedPart};

@@ -3,4 +3,5 @@
 
 pub mod check;
 pub mod protocol;
+pub mod store;
 pub mod wire;

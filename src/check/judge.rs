@@ -87,11 +87,7 @@ pub fn judge_manifest(topology: &Topology, manifest: &Manifest) -> Verdicts {
 
 /// The verdicts on a snapshot that was aborted: it is not complete, and nothing more is known.
 pub(super) fn aborted(reason: &str) -> Verdicts {
-    let mut verdicts = vec![Verdict::unless(
-        "complete",
-        &[format!("aborted: {reason}")],
-        || unreachable!("there is a finding"),
-    )];
+    let mut verdicts = vec![Verdict::no("complete", format!("aborted: {reason}"))];
     for name in ["intact", "non-negative", "exact", "conserved"] {
         verdicts.push(Verdict::unknown(name, "the snapshot was aborted"));
     }
@@ -156,7 +152,7 @@ impl<'a> Ends<'a> {
                 if !cut.topology.contains(channel) {
                     findings.push(format!("channel {channel} is none of the topology's"));
                 } else if owner != facts.process {
-                    let process = name(cut.topology, facts.process);
+                    let process = process_name(cut.topology, facts.process);
                     let channel = cut.topology.channel_name(channel);
                     findings.push(format!("{process} is not the {side} of {channel}"));
                 } else if found.insert(channel, end).is_some() {
@@ -206,10 +202,16 @@ fn complete(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
     }
     for process in cut.topology.processes() {
         match parts.remove(&process) {
-            None => findings.push(format!("{} has no part", name(cut.topology, process))),
+            None => findings.push(format!(
+                "{} has no part",
+                process_name(cut.topology, process)
+            )),
             Some(1) => {}
             Some(more) => {
-                findings.push(format!("{} has {more} parts", name(cut.topology, process)));
+                findings.push(format!(
+                    "{} has {more} parts",
+                    process_name(cut.topology, process)
+                ));
             }
         }
     }
@@ -337,7 +339,7 @@ fn conserved(cut: &Cut<'_>) -> Verdict {
 }
 
 /// The name of a process, or its id if the topology has no such process.
-pub(super) fn name(topology: &Topology, process: ProcessId) -> String {
+pub(crate) fn process_name(topology: &Topology, process: ProcessId) -> String {
     if process.index() < topology.processes().len() {
         topology.name(process).to_owned()
     } else {

@@ -46,6 +46,10 @@ impl Verdict {
         Self::new(name, Answer::Yes, evidence)
     }
 
+    pub(super) fn no(name: &'static str, evidence: String) -> Self {
+        Self::new(name, Answer::No, evidence)
+    }
+
     pub(super) fn unknown(name: &'static str, reason: impl Into<String>) -> Self {
         Self::new(name, Answer::Unknown, reason.into())
     }
@@ -63,7 +67,7 @@ impl Verdict {
         if let Some(more @ 1..) = findings.len().checked_sub(FINDINGS_MAX) {
             evidence.push_str(&format!("; and {more} more"));
         }
-        Self::new(name, Answer::No, evidence)
+        Self::no(name, evidence)
     }
 
     fn new(name: &'static str, holds: Answer, evidence: String) -> Self {
