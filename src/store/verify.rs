@@ -91,21 +91,30 @@ async fn examine(
             let read = reading
                 .await
                 .map_err(|error| StoreError::failed("read", &path, &error))?;
-            match read {
-                Ok(read) => facts = read,
-                Err(error) => {
-                    part.state = PartState::Damaged;
-                    part.fault = Some(format!("{path}: {error}"));
+            let fault = match read {
+                Ok((read, fault)) => {
+                    facts = read;
+                    fault
                 }
+                Err(error) => Some(error),
+            };
+            if let Some(fault) = fault {
+                part.state = PartState::Damaged;
+                part.fault = Some(format!("{path}: {fault}"));
             }
         }
     }
     Ok((part, facts))
 }
 
-/// Checksums take their time, so this runs on a thread that may be kept busy.
-fn read_part(file: Bytes, manifest: &Manifest, stored: &StoredPart) -> Result<Facts, PartError> {
-    let file = PartFile::decode_stored(file, stored)?;
+/// What a file says, if it is sound, and what is wrong with it nevertheless. Checksums take their
+/// time, so this runs on a thread that may be kept busy.
+fn read_part(
+    file: Bytes,
+    manifest: &Manifest,
+    stored: &StoredPart,
+) -> Result<(Facts, Option<PartError>), PartError> {
+    let file = PartFile::decode_noted(file, stored)?;
     // Whose application it is only a node can tell; here it may be any.
     file.check_for(&Wanted {
         snapshot: manifest.snapshot,
@@ -114,5 +123,9 @@ fn read_part(file: Bytes, manifest: &Manifest, stored: &StoredPart) -> Result<Fa
         application: &file.application,
         state_version: file.state_version,
     })?;
-    Ok(file.facts())
+    if file.part.generation != manifest.generation {
+        let (found, noted) = (file.part.generation, manifest.generation);
+        return Err(PartError::OtherGeneration { found, noted });
+    }
+    Ok((file.facts(), file.check_facts(stored).err()))
 }

@@ -1,7 +1,7 @@
 //! Why a file is not the part that was wanted.
 
 use super::FORMAT;
-use crate::protocol::ids::{ChannelId, ProcessId, SnapshotId};
+use crate::protocol::ids::{ChannelId, Generation, ProcessId, SnapshotId};
 
 /// Why a file is not the part that was wanted. The file's name is the caller's to add.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,6 +72,14 @@ pub enum PartError {
     /// The manifest says of the part what is not in it.
     #[error("the part does not say what the manifest says of it")]
     OtherFacts,
+    /// Recorded in another generation than the manifest is of.
+    #[error("the part is of generation {found}, and the manifest of {noted}")]
+    OtherGeneration {
+        /// The generation it is of.
+        found: Generation,
+        /// What the manifest says.
+        noted: Generation,
+    },
     /// Written by another application, or in another form of its state.
     #[error(
         "this is a part of '{found}' version {found_version}, \
