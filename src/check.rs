@@ -7,9 +7,9 @@
 //! | verdict | it holds if |
 //! |---|---|
 //! | `complete` | every process has one part, and every channel both its ends |
-//! | `intact` | every part file has the length and checksum noted, and says what the manifest says |
+//! | `intact` | every part file is as the manifest notes it: length, checksum, facts |
 //! | `non-negative` | no channel handled more messages than were sent on it |
-//! | `exact` | a channel's state is precisely the messages after the last handled, up to the last sent |
+//! | `exact` | a channel's state is precisely the messages last handled+1 … last sent |
 //! | `conserved` | every quantity, in states plus in channels, is what the job began with |
 //!
 //! [`verify`]: crate::store::verify

@@ -7,7 +7,8 @@
 //!   "snapshot": "s42", "generation": "g7", "mode": "classic",
 //!   "outcome": "complete", "reason": null, "holds": true,
 //!   "verdicts": [{"name": "complete", "holds": "yes", "evidence": "2 parts, …"}],
-//!   "quantities": {"money": {"in_states": 190, "in_channels": 10, "initial": 200, "expected": 200}},
+//!   "quantities": {"money": {"in_states": 190, "in_channels": 10,
+//!                            "initial": 200, "expected": 200}},
 //!   "parts": [{"process": "alice", "file": "snapshots/s42/alice.part", "bytes": 512,
 //!              "state": "intact", "fault": null}]
 //! }

@@ -1,6 +1,7 @@
 //! Verdicts can fail. Hand-made inconsistent snapshots, in a store as nodes and collector would
 //! have written them: each fault is caught by the verdict that should catch it, and by no accident
 //! of another.
+#![allow(clippy::unwrap_used)]
 
 mod files;
 mod handmade;
@@ -289,8 +290,8 @@ async fn what_verify_says_has_a_stable_form_in_json() {
         "parts": [
             {"process": "alice", "file": "snapshots/s1/alice.part", "bytes": bytes,
              "state": "intact", "fault": null},
-            {"process": "bob", "file": "snapshots/s1/bob.part", "bytes": verified["parts"][1]["bytes"],
-             "state": "missing", "fault": "snapshots/s1/bob.part is missing from the store"},
+            {"process": "bob", "file": "snapshots/s1/bob.part",
+             "bytes": verified["parts"][1]["bytes"], "state": "missing", "fault": "snapshots/s1/bob.part is missing from the store"},
         ],
     });
     assert_eq!(verified, expected);
