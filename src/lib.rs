@@ -2,7 +2,9 @@
 //! right, and restarts from it.
 
 pub mod apps;
+pub mod check;
 pub mod net;
 pub mod protocol;
+pub mod store;
 pub mod wire;
 pub mod world;
