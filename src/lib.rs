@@ -3,6 +3,7 @@
 
 pub mod apps;
 pub mod check;
+pub mod job;
 pub mod net;
 pub mod protocol;
 pub mod store;
