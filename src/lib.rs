@@ -3,8 +3,12 @@
 
 pub mod apps;
 pub mod check;
+pub mod hold;
 pub mod job;
 pub mod net;
+pub mod node;
+pub mod parent;
+pub mod program;
 pub mod protocol;
 pub mod store;
 pub mod wire;
