@@ -1,4 +1,10 @@
 //! Takes a consistent cut of a running distributed program without stopping it, proves the cut
 //! right, and restarts from it.
 
+pub mod collector;
+pub mod control;
+pub mod hold;
+pub mod node;
+pub mod parent;
 pub mod protocol;
+pub mod wire;

@@ -1,0 +1,3 @@
+//! The program that hosts one process.
+
+pub mod attend;
