@@ -7,4 +7,5 @@ pub mod hold;
 pub mod node;
 pub mod parent;
 pub mod protocol;
+pub mod store;
 pub mod wire;

@@ -33,8 +33,13 @@ pub(super) struct Attending {
 impl Attending {
     /// Reads the stream until it closes, says something that is no word, or is ended.
     pub(super) async fn run(mut self, topology: &Topology) {
-        let end = self.end.clone();
-        let _ = end.run_until_cancelled(self.listen(topology)).await;
+        let (end, happenings) = (self.end.clone(), self.happenings.clone());
+        tokio::select! {
+            biased;
+            () = end.cancelled() => {}
+            () = happenings.closed() => {}
+            () = self.listen(topology) => {}
+        }
         // Whoever ended it: the loop lets go of its half, if it has one.
         let _ = self.happenings.send(Happening::Closed(self.stream)).await;
     }

@@ -6,26 +6,22 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::hold::{Hold, Point};
-use crate::protocol::collector::{
-    Announcement, Collector, CollectorEffect, CollectorInput, Request,
-};
+use crate::protocol::collector::{Collector, CollectorInput};
 use crate::protocol::events::{Directive, Order, Report};
-use crate::protocol::ids::{Generation, ProcessId, SnapshotId, Term};
+use crate::protocol::ids::Term;
 use crate::protocol::records::{Outcome, Record};
 use crate::protocol::topology::Topology;
 use crate::store::Store;
-use crate::wire::control::directive;
-use crate::wire::pb;
 
-use super::asks::{Asks, Reply, Told, Untold};
+use super::asks::Asks;
 use super::clock::Clock;
 use super::event::JobEvent;
 use super::happening::Happening;
-use super::nodes::{Key, Nodes};
+use super::nodes::Nodes;
 
 /// Between two looks of the machine at the clock. Deadlines are tenths of seconds at the least.
 const TICK: Duration = Duration::from_millis(50);
@@ -33,8 +29,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// Events that a watcher may lag behind. A busy job has some tens a second.
 const EVENTS_MAX: usize = 1024;
 
-/// How long a hold at `notice` waits for the first notice to have left.
-const NOTICE_BOUND: Duration = Duration::from_secs(1);
+/// How long deletions that are under way may take when the collector ends. What is left is
+/// deleted under the next one.
+const STORE_BOUND: Duration = Duration::from_secs(1);
 
 /// How the loop ended.
 pub(super) enum End {
@@ -55,26 +52,26 @@ pub(super) struct Driver {
     pub(super) store: Arc<Store>,
     pub(super) hold: Hold,
     pub(super) collector: Collector,
-    nodes: Nodes,
-    asks: Asks,
+    pub(super) nodes: Nodes,
+    pub(super) asks: Asks,
     clock: Clock,
-    events: broadcast::Sender<String>,
+    pub(super) events: broadcast::Sender<String>,
     /// What the store is asked, each with the machine's input that answers it, if one does.
-    storing: JoinSet<Option<CollectorInput>>,
+    pub(super) storing: JoinSet<Option<CollectorInput>>,
 }
 
 impl Driver {
     pub(super) fn new(
         job: String,
         topology: Arc<Topology>,
-        store: Arc<Store>,
+        store: Store,
         hold: Hold,
         collector: Collector,
     ) -> Self {
         Self {
             job,
             topology,
-            store,
+            store: Arc::new(store),
             hold,
             collector,
             nodes: Nodes::default(),
@@ -111,6 +108,11 @@ impl Driver {
             };
         }
         let end = ended.expect("the loop above ends with it");
+        if !matches!(end, End::Fenced(_)) {
+            let storing = &mut self.storing;
+            let rest = async { while storing.join_next().await.is_some() {} };
+            let _ = timeout(STORE_BOUND, rest).await;
+        }
         self.close(&end);
         end
     }
@@ -147,10 +149,9 @@ impl Driver {
 
     async fn tick(&mut self) -> Option<End> {
         self.asks.forget_departed();
-        let (topology, status) = (&self.topology, self.collector.status());
+        let live = self.collector.status().processes;
         self.nodes.forget_unless(|(process, incarnation)| {
-            debug_assert!(process.index() < topology.processes().len());
-            status.live(process) == Some(incarnation)
+            live.iter().any(|&(of, _, is, _)| (of, is) == (process, incarnation))
         });
         let now_ms = self.clock.now_ms();
         let mut effects = Vec::new();

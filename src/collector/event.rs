@@ -131,6 +131,41 @@ impl JobEvent {
         serde_json::to_string(self).expect("texts, numbers and maps of them are always JSON")
     }
 
+    /// The event as one line of the log.
+    pub(super) fn log(&self) {
+        match self {
+            Self::Joined { process, incarnation, address, .. } => {
+                tracing::info!(process, %incarnation, address, "joined");
+            }
+            Self::Lost { process, incarnation } => {
+                tracing::warn!(process, %incarnation, "lost");
+            }
+            Self::Begun { snapshot } => tracing::debug!(%snapshot, "begun"),
+            Self::Complete(complete) => tracing::info!(
+                snapshot = %complete.snapshot,
+                bytes = complete.bytes,
+                in_transit = complete.in_transit,
+                elapsed_ms = complete.elapsed_ms,
+                "complete"
+            ),
+            Self::Aborted { snapshot, reason, .. } => {
+                tracing::warn!(%snapshot, "aborted: {reason}");
+            }
+            Self::Failed { reason } => tracing::warn!("a snapshot failed: {reason}"),
+            Self::Restoring { generation, snapshot } => {
+                tracing::info!(%generation, %snapshot, "restoring");
+            }
+            Self::Running { generation, snapshot } => {
+                tracing::info!(%generation, %snapshot, "running");
+            }
+            Self::Replace { process, incarnation, .. } => {
+                tracing::warn!(process, %incarnation, "is to be replaced");
+            }
+            Self::Finished => tracing::info!("the job has finished"),
+            Self::Ended { reason } => tracing::error!("the job has ended: {reason}"),
+        }
+    }
+
     /// The end of a snapshot.
     pub(super) fn of_end(manifest: &Manifest) -> Self {
         let (snapshot, generation) = (manifest.snapshot, manifest.generation);

@@ -137,8 +137,19 @@ impl Nodes {
         self.nodes.get(&key).map(|node| node.progress).unwrap_or_default()
     }
 
-    /// The words that wait for a node, and how many there can be.
-    pub(super) fn outgoing(&self, key: Key) -> Option<&Outgoing> {
+    /// Whether a node has a stream.
+    pub(super) fn is_attached(&self, key: Key) -> bool {
+        self.outgoing(key).is_some()
+    }
+
+    /// How many words wait for a node.
+    pub(super) fn waiting(&self, key: Key) -> usize {
+        self.outgoing(key).map_or(0, |outgoing| {
+            outgoing.words.max_capacity() - outgoing.words.capacity()
+        })
+    }
+
+    fn outgoing(&self, key: Key) -> Option<&Outgoing> {
         self.nodes.get(&key).and_then(|node| node.outgoing.as_ref())
     }
 
