@@ -1,6 +1,7 @@
 //! Takes a consistent cut of a running distributed program without stopping it, proves the cut
 //! right, and restarts from it.
 
+pub mod apps;
 pub mod collector;
 pub mod control;
 pub mod hold;
@@ -9,3 +10,4 @@ pub mod parent;
 pub mod protocol;
 pub mod store;
 pub mod wire;
+pub mod world;

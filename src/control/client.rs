@@ -1,7 +1,6 @@
 //! A user's side of the collector's calls: finds the collector of a job by the job's directory,
 //! and says what to do when it cannot.
 
-use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -42,8 +41,8 @@ pub enum ClientError {
     Address(AddressError),
     /// It is there and says nothing.
     #[error(
-        "the collector at {address} does not answer: it may be paused, which \
-         `cutline resume collector` ends"
+        "the collector at {address} does not answer: if it is stopped, SIGCONT wakes it and \
+         `cutline down` ends it"
     )]
     Silent {
         /// Where it listens.
@@ -103,13 +102,15 @@ pub struct JobStatus {
     pub aborted_count: u64,
     /// Failures since the last complete snapshot.
     pub failures_in_row: u64,
-    /// Every process, by name.
-    pub processes: BTreeMap<String, ProcessStatus>,
+    /// Every process, in the job's order.
+    pub processes: Vec<ProcessStatus>,
 }
 
 /// How one process stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessStatus {
+    /// Its name.
+    pub name: String,
     /// Whether a node is attached for it.
     pub live: bool,
     /// Which start of the node it is.
@@ -313,18 +314,16 @@ fn refusal(status: Status) -> ClientError {
 
 fn job_status(answer: pb::StatusAnswer) -> JobStatus {
     let open = answer.open.into_iter().map(|id| SnapshotId::new(id).to_string());
-    let processes = answer.processes.into_iter().map(|process| {
-        let status = ProcessStatus {
-            live: process.live,
-            incarnation: Incarnation::new(process.incarnation),
-            address: process.address,
-            pid: process.pid,
-            holding: process.holding,
-            generation: Generation::new(process.generation),
-            handled: process.handled,
-            sent: process.sent,
-        };
-        (process.name, status)
+    let processes = answer.processes.into_iter().map(|process| ProcessStatus {
+        name: process.name,
+        live: process.live,
+        incarnation: Incarnation::new(process.incarnation),
+        address: process.address,
+        pid: process.pid,
+        holding: process.holding,
+        generation: Generation::new(process.generation),
+        handled: process.handled,
+        sent: process.sent,
     });
     JobStatus {
         job: answer.job,
