@@ -16,8 +16,8 @@ mod driver;
 mod event;
 mod happening;
 mod nodes;
-mod serving;
 mod service;
+mod serving;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
@@ -122,7 +122,10 @@ pub async fn run(
     shutdown: CancellationToken,
 ) -> Result<Ended, CollectorError> {
     let unbound = SocketAddr::from(([0; 4], 0));
-    let no_socket = |source| CollectorError::Listen { address: unbound, source };
+    let no_socket = |source| CollectorError::Listen {
+        address: unbound,
+        source,
+    };
     let address = listener.local_addr().map_err(no_socket)?;
     guard(address, config.insecure)?;
     let store = Store::open(&config.store)?;
@@ -131,7 +134,14 @@ pub async fn run(
     let serving = Serving::start(listener, Arc::clone(&config.topology), happenings);
     tracing::info!(%address, "listening");
 
-    let Config { job, application, topology, policy, dir, .. } = config;
+    let Config {
+        job,
+        application,
+        topology,
+        policy,
+        dir,
+        ..
+    } = config;
     let hold = Hold::new(Some(dir), "collector");
     let collector = Collector::new(Arc::clone(&topology), application, policy, nonce());
     let driver = Driver::new(job, topology, store, hold, collector);

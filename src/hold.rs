@@ -82,7 +82,8 @@ impl FromStr for Point {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut all = Self::ALL.into_iter();
-        all.find(|point| point.name() == text).ok_or_else(|| UnknownPoint(text.to_owned()))
+        all.find(|point| point.name() == text)
+            .ok_or_else(|| UnknownPoint(text.to_owned()))
     }
 }
 

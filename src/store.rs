@@ -21,7 +21,9 @@ pub struct Store(PathBuf);
 #[allow(missing_docs, clippy::unused_async, clippy::missing_errors_doc)]
 impl Store {
     pub fn open(url: &Url) -> Result<Self, StoreError> {
-        let dir = url.to_file_path().map_err(|()| StoreError("no file URL".into()))?;
+        let dir = url
+            .to_file_path()
+            .map_err(|()| StoreError("no file URL".into()))?;
         fs::create_dir_all(dir.join("log")).map_err(|error| StoreError(error.to_string()))?;
         Ok(Self(dir))
     }
@@ -33,8 +35,12 @@ impl Store {
         }
         for id in 1.. {
             let dir = self.snapshot(SnapshotId::new(id));
-            let Some(begun) = read(&dir.join("begun.json")) else { break };
-            records.snapshots.push((begun, read(&dir.join("manifest.json"))));
+            let Some(begun) = read(&dir.join("begun.json")) else {
+                break;
+            };
+            records
+                .snapshots
+                .push((begun, read(&dir.join("manifest.json"))));
         }
         Ok(records)
     }
@@ -42,12 +48,14 @@ impl Store {
     pub async fn create(&self, record: &Record) -> Outcome {
         let (path, json) = match record {
             Record::Log(entry) => (self.log(entry.number), serde_json::to_vec(entry)),
-            Record::Begun(begun) => {
-                (self.snapshot(begun.snapshot).join("begun.json"), serde_json::to_vec(begun))
-            }
-            Record::Manifest(end) => {
-                (self.snapshot(end.snapshot).join("manifest.json"), serde_json::to_vec(end))
-            }
+            Record::Begun(begun) => (
+                self.snapshot(begun.snapshot).join("begun.json"),
+                serde_json::to_vec(begun),
+            ),
+            Record::Manifest(end) => (
+                self.snapshot(end.snapshot).join("manifest.json"),
+                serde_json::to_vec(end),
+            ),
         };
         let _ = path.parent().map(fs::create_dir_all);
         let Ok(mut file) = fs::File::create_new(&path) else {

@@ -46,9 +46,16 @@ pub fn address_path(dir: &Path) -> PathBuf {
 pub fn read_address(dir: &Path) -> Result<SocketAddr, AddressError> {
     let path = address_path(dir);
     match fs::read_to_string(&path) {
-        Ok(text) => text.trim().parse().map_err(|_| AddressError::Garbled { path }),
+        Ok(text) => text
+            .trim()
+            .parse()
+            .map_err(|_| AddressError::Garbled { path }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(AddressError::Absent { path }),
-        Err(source) => Err(AddressError::File { action: "read", path, source }),
+        Err(source) => Err(AddressError::File {
+            action: "read",
+            path,
+            source,
+        }),
     }
 }
 
@@ -72,7 +79,11 @@ impl Published {
             Ok(()) => Ok(Self { path, text }),
             Err(source) => {
                 let _ = fs::remove_file(&unfinished);
-                Err(AddressError::File { action: "write", path, source })
+                Err(AddressError::File {
+                    action: "write",
+                    path,
+                    source,
+                })
             }
         }
     }
@@ -106,11 +117,17 @@ mod tests {
     #[test]
     fn an_address_is_found_until_its_collector_withdraws_it() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(matches!(read_address(dir.path()), Err(AddressError::Absent { .. })));
+        assert!(matches!(
+            read_address(dir.path()),
+            Err(AddressError::Absent { .. })
+        ));
         let published = Published::write(dir.path(), address("0.0.0.0:4711")).unwrap();
         assert_eq!(read_address(dir.path()).unwrap(), address("127.0.0.1:4711"));
         published.withdraw();
-        assert!(matches!(read_address(dir.path()), Err(AddressError::Absent { .. })));
+        assert!(matches!(
+            read_address(dir.path()),
+            Err(AddressError::Absent { .. })
+        ));
     }
 
     #[test]

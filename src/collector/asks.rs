@@ -107,7 +107,10 @@ impl Asks {
 
     /// A node answers a command; only the node it was sent to can.
     pub(super) fn command_done(&mut self, key: Key, id: u64, refusal: Option<String>) {
-        if self.commands.get(&id).is_some_and(|(asked, _)| *asked == key)
+        if self
+            .commands
+            .get(&id)
+            .is_some_and(|(asked, _)| *asked == key)
             && let Some((_, reply)) = self.commands.remove(&id)
         {
             let _ = reply.send(Ok(refusal));
@@ -125,7 +128,8 @@ impl Asks {
 
     /// Forgets those who have gone away.
     pub(super) fn forget_departed(&mut self) {
-        self.requests.retain(|_, request| !request.reply.is_closed());
+        self.requests
+            .retain(|_, request| !request.reply.is_closed());
         self.ends.retain(|(_, reply)| !reply.is_closed());
         self.commands.retain(|_, (_, reply)| !reply.is_closed());
     }

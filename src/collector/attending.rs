@@ -114,7 +114,8 @@ impl Attending {
             return Ok(None);
         };
         let said = NodeSaid::try_from(word);
-        said.map(Some).map_err(|error| Status::invalid_argument(error.to_string()))
+        said.map(Some)
+            .map_err(|error| Status::invalid_argument(error.to_string()))
     }
 
     /// A join that would make no sense to the machine. It is said in no term, so that it binds
@@ -123,7 +124,9 @@ impl Attending {
         tracing::warn!("refusing a node: {reason}");
         let order = Order::Refused(reason);
         let term = Term::default();
-        let _ = self.words.try_send(Ok(directive(Directive { term, order }, Vec::new())));
+        let _ = self
+            .words
+            .try_send(Ok(directive(Directive { term, order }, Vec::new())));
     }
 
     async fn tell(&self, happening: Happening) {

@@ -80,7 +80,9 @@ impl Driver {
         let store = Arc::clone(&self.store);
         self.storing.spawn(async move {
             let records = store.read_all().await;
-            Some(CollectorInput::Read(records.map_err(|error| error.to_string())))
+            Some(CollectorInput::Read(
+                records.map_err(|error| error.to_string()),
+            ))
         });
     }
 
@@ -99,16 +101,26 @@ impl Driver {
 
     fn dismiss(&mut self, key: Key, word: Directive) {
         if let Order::Refused(reason) = &word.order {
-            tracing::warn!(process = self.topology.name(key.0), "a node is refused: {reason}");
+            tracing::warn!(
+                process = self.topology.name(key.0),
+                "a node is refused: {reason}"
+            );
         }
         self.asks.lost(key);
         self.nodes.dismiss(key, directive(word, Vec::new()));
     }
 
     fn replace(&mut self, process: ProcessId, incarnation: Incarnation) {
-        let pid = self.nodes.place((process, incarnation)).map(|place| place.pid);
+        let pid = self
+            .nodes
+            .place((process, incarnation))
+            .map(|place| place.pid);
         let process = self.topology.name(process).to_owned();
-        self.tell_watchers(&JobEvent::Replace { process, incarnation, pid });
+        self.tell_watchers(&JobEvent::Replace {
+            process,
+            incarnation,
+            pid,
+        });
     }
 
     /// Stops this program between the first of several notices and the second.
@@ -130,11 +142,19 @@ impl Driver {
                 let place = self.nodes.place((process, incarnation)).cloned();
                 let Place { address, pid } = place.unwrap_or_default();
                 let process = name(process);
-                JobEvent::Joined { process, incarnation, address, pid }
+                JobEvent::Joined {
+                    process,
+                    incarnation,
+                    address,
+                    pid,
+                }
             }
             Announcement::Lost(process, incarnation) => {
                 let process = name(process);
-                JobEvent::Lost { process, incarnation }
+                JobEvent::Lost {
+                    process,
+                    incarnation,
+                }
             }
             Announcement::Begun(snapshot) => JobEvent::Begun { snapshot },
             Announcement::Ended(manifest) => {
@@ -142,12 +162,14 @@ impl Driver {
                 JobEvent::of_end(&manifest)
             }
             Announcement::Failed(reason) => JobEvent::Failed { reason },
-            Announcement::Restoring(generation, snapshot) => {
-                JobEvent::Restoring { generation, snapshot }
-            }
-            Announcement::Running(generation, snapshot) => {
-                JobEvent::Running { generation, snapshot }
-            }
+            Announcement::Restoring(generation, snapshot) => JobEvent::Restoring {
+                generation,
+                snapshot,
+            },
+            Announcement::Running(generation, snapshot) => JobEvent::Running {
+                generation,
+                snapshot,
+            },
         };
         self.tell_watchers(&event);
     }
@@ -176,7 +198,10 @@ impl Driver {
         reply: Reply<Option<String>>,
     ) {
         let status = self.collector.status();
-        let live = status.processes.iter().find(|&&(of, live, ..)| of == process && live);
+        let live = status
+            .processes
+            .iter()
+            .find(|&&(of, live, ..)| of == process && live);
         let attached = live
             .map(|&(_, _, incarnation, _)| (process, incarnation))
             .filter(|&key| self.nodes.is_attached(key));

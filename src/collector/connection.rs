@@ -44,28 +44,31 @@ pub(super) fn accept(
     end: CancellationToken,
 ) -> impl Stream<Item = io::Result<Connection>> {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    futures::stream::unfold((listener, places, end), |(listener, places, end)| async move {
-        let place = Arc::clone(&places).acquire_owned().await;
-        let place = place.expect("the semaphore is never closed");
-        let socket = loop {
-            match listener.accept().await {
-                Ok((socket, _)) => break socket,
-                Err(error) => {
-                    tracing::warn!("cannot accept a connection: {error}");
-                    sleep(ACCEPT_PAUSE).await;
+    futures::stream::unfold(
+        (listener, places, end),
+        |(listener, places, end)| async move {
+            let place = Arc::clone(&places).acquire_owned().await;
+            let place = place.expect("the semaphore is never closed");
+            let socket = loop {
+                match listener.accept().await {
+                    Ok((socket, _)) => break socket,
+                    Err(error) => {
+                        tracing::warn!("cannot accept a connection: {error}");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
                 }
-            }
-        };
-        // Words are small and awaited: nothing may sit in the kernel for want of company.
-        let _ = socket.set_nodelay(true);
-        let connection = Connection {
-            socket,
-            end: Box::pin(end.clone().cancelled_owned()),
-            patience: Some(Box::pin(sleep(FIRST_BYTE_BOUND))),
-            _place: place,
-        };
-        Some((Ok(connection), (listener, places, end)))
-    })
+            };
+            // Words are small and awaited: nothing may sit in the kernel for want of company.
+            let _ = socket.set_nodelay(true);
+            let connection = Connection {
+                socket,
+                end: Box::pin(end.clone().cancelled_owned()),
+                patience: Some(Box::pin(sleep(FIRST_BYTE_BOUND))),
+                _place: place,
+            };
+            Some((Ok(connection), (listener, places, end)))
+        },
+    )
 }
 
 impl AsyncRead for Connection {

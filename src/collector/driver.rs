@@ -125,7 +125,9 @@ impl Driver {
                 "the job has finished".to_owned()
             }
             End::Failed(reason) => {
-                self.tell_watchers(&JobEvent::Ended { reason: reason.clone() });
+                self.tell_watchers(&JobEvent::Ended {
+                    reason: reason.clone(),
+                });
                 format!("the job has ended: {reason}")
             }
             End::Fenced(term) => format!("another collector leads, in term {term}"),
@@ -134,7 +136,10 @@ impl Driver {
         self.asks.end(&reason);
         if matches!(end, End::Finished | End::Failed(_)) {
             let term = self.collector.status().term;
-            self.nodes.dismiss_all(&Directive { term, order: Order::Halt });
+            self.nodes.dismiss_all(&Directive {
+                term,
+                order: Order::Halt,
+            });
         }
     }
 
@@ -142,7 +147,8 @@ impl Driver {
     async fn step(&mut self, input: CollectorInput) -> Option<End> {
         let mut effects = Vec::new();
         let now_ms = self.clock.now_ms();
-        self.collector.step(CollectorInput::Time { now_ms }, &mut effects);
+        self.collector
+            .step(CollectorInput::Time { now_ms }, &mut effects);
         self.collector.step(input, &mut effects);
         self.carry_out(effects).await
     }
@@ -151,11 +157,13 @@ impl Driver {
         self.asks.forget_departed();
         let live = self.collector.status().processes;
         self.nodes.forget_unless(|(process, incarnation)| {
-            live.iter().any(|&(of, _, is, _)| (of, is) == (process, incarnation))
+            live.iter()
+                .any(|&(of, _, is, _)| (of, is) == (process, incarnation))
         });
         let now_ms = self.clock.now_ms();
         let mut effects = Vec::new();
-        self.collector.step(CollectorInput::Time { now_ms }, &mut effects);
+        self.collector
+            .step(CollectorInput::Time { now_ms }, &mut effects);
         self.carry_out(effects).await
     }
 
@@ -201,10 +209,16 @@ impl Driver {
                 self.asks.command_done(key, request, refusal);
                 return None;
             }
-            Happening::Asked { request, wait, reply } => {
-                CollectorInput::Asked(self.asks.ask(wait, reply)?, request)
-            }
-            Happening::Command { process, text, reply } => {
+            Happening::Asked {
+                request,
+                wait,
+                reply,
+            } => CollectorInput::Asked(self.asks.ask(wait, reply)?, request),
+            Happening::Command {
+                process,
+                text,
+                reply,
+            } => {
                 self.command(process, text, reply);
                 return None;
             }

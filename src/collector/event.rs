@@ -134,10 +134,18 @@ impl JobEvent {
     /// The event as one line of the log.
     pub(super) fn log(&self) {
         match self {
-            Self::Joined { process, incarnation, address, .. } => {
+            Self::Joined {
+                process,
+                incarnation,
+                address,
+                ..
+            } => {
                 tracing::info!(process, %incarnation, address, "joined");
             }
-            Self::Lost { process, incarnation } => {
+            Self::Lost {
+                process,
+                incarnation,
+            } => {
                 tracing::warn!(process, %incarnation, "lost");
             }
             Self::Begun { snapshot } => tracing::debug!(%snapshot, "begun"),
@@ -148,17 +156,29 @@ impl JobEvent {
                 elapsed_ms = complete.elapsed_ms,
                 "complete"
             ),
-            Self::Aborted { snapshot, reason, .. } => {
+            Self::Aborted {
+                snapshot, reason, ..
+            } => {
                 tracing::warn!(%snapshot, "aborted: {reason}");
             }
             Self::Failed { reason } => tracing::warn!("a snapshot failed: {reason}"),
-            Self::Restoring { generation, snapshot } => {
+            Self::Restoring {
+                generation,
+                snapshot,
+            } => {
                 tracing::info!(%generation, %snapshot, "restoring");
             }
-            Self::Running { generation, snapshot } => {
+            Self::Running {
+                generation,
+                snapshot,
+            } => {
                 tracing::info!(%generation, %snapshot, "running");
             }
-            Self::Replace { process, incarnation, .. } => {
+            Self::Replace {
+                process,
+                incarnation,
+                ..
+            } => {
                 tracing::warn!(process, %incarnation, "is to be replaced");
             }
             Self::Finished => tracing::info!("the job has finished"),
@@ -170,7 +190,11 @@ impl JobEvent {
     pub(super) fn of_end(manifest: &Manifest) -> Self {
         let (snapshot, generation) = (manifest.snapshot, manifest.generation);
         match &manifest.end {
-            End::Complete { parts, expected, elapsed_ms } => Self::Complete(Complete {
+            End::Complete {
+                parts,
+                expected,
+                elapsed_ms,
+            } => Self::Complete(Complete {
                 snapshot,
                 generation,
                 elapsed_ms: *elapsed_ms,
@@ -190,7 +214,8 @@ impl JobEvent {
 fn in_transit(part: &StoredPart) -> u64 {
     let ends = part.facts.outputs.iter().chain(&part.facts.inputs);
     let runs = ends.flat_map(|end| &end.share);
-    runs.map(|run| (run.last.get() + 1).saturating_sub(run.first.get())).sum()
+    runs.map(|run| (run.last.get() + 1).saturating_sub(run.first.get()))
+        .sum()
 }
 
 fn totals(parts: &[StoredPart], expected: &Quantities) -> BTreeMap<String, Total> {
@@ -199,15 +224,21 @@ fn totals(parts: &[StoredPart], expected: &Quantities) -> BTreeMap<String, Total
         add(&mut in_states, &part.facts.in_state);
         add(&mut in_channels, &part.facts.in_channels);
     }
-    let named: BTreeSet<_> =
-        expected.keys().chain(in_states.keys()).chain(in_channels.keys()).collect();
+    let named: BTreeSet<_> = expected
+        .keys()
+        .chain(in_states.keys())
+        .chain(in_channels.keys())
+        .collect();
     let amount = |quantities: &Quantities, name: &str| quantities.get(name).copied().unwrap_or(0);
     let total = |name: &String| Total {
         in_states: amount(&in_states, name),
         in_channels: amount(&in_channels, name),
         expected: amount(expected, name),
     };
-    named.into_iter().map(|name| (name.clone(), total(name))).collect()
+    named
+        .into_iter()
+        .map(|name| (name.clone(), total(name)))
+        .collect()
 }
 
 /// Ids in JSON as people write them: `"s42"`.
@@ -230,7 +261,9 @@ pub(crate) mod text {
         T: FromStr<Err: Display>,
         D: Deserializer<'de>,
     {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(D::Error::custom)
     }
 }
 
@@ -243,11 +276,18 @@ mod tests {
 
     fn part(process: u32, in_state: i64, in_channels: i64, in_transit: u64) -> StoredPart {
         let money = |amount| Quantities::from([("money".to_owned(), amount)]);
-        let run = Run { first: MessageNumber::new(5), last: MessageNumber::new(4 + in_transit) };
+        let run = Run {
+            first: MessageNumber::new(5),
+            last: MessageNumber::new(4 + in_transit),
+        };
         let input = ChannelFacts {
             channel: ChannelId::new(ProcessId::new(1 - process), ProcessId::new(process)),
             number: MessageNumber::new(4),
-            share: if in_transit == 0 { Vec::new() } else { vec![run] },
+            share: if in_transit == 0 {
+                Vec::new()
+            } else {
+                vec![run]
+            },
         };
         let facts = Facts {
             process: ProcessId::new(process),
@@ -257,7 +297,11 @@ mod tests {
             in_channels: money(in_channels),
             initial: money(100),
         };
-        StoredPart { bytes: 64, checksum: 0, facts }
+        StoredPart {
+            bytes: 64,
+            checksum: 0,
+            facts,
+        }
     }
 
     fn manifest(end: End) -> Manifest {
@@ -291,7 +335,9 @@ mod tests {
 
     #[test]
     fn an_aborted_snapshot_is_told_with_the_reason() {
-        let end = End::Aborted { reason: "timed out".to_owned() };
+        let end = End::Aborted {
+            reason: "timed out".to_owned(),
+        };
         let json = JobEvent::of_end(&manifest(end)).to_json();
         let wanted =
             r#"{"event":"aborted","snapshot":"s7","generation":"g2","reason":"timed out"}"#;

@@ -96,12 +96,17 @@ impl Nodes {
 
     /// Sends a word to a node. Answers whether it is on its way.
     pub(super) fn tell(&self, key: Key, word: pb::CollectorWord) -> bool {
-        self.outgoing(key).is_some_and(|outgoing| outgoing.say(word))
+        self.outgoing(key)
+            .is_some_and(|outgoing| outgoing.say(word))
     }
 
     /// Sends a last word to a node; its stream closes behind it, and is not heard any more.
     pub(super) fn dismiss(&mut self, key: Key, word: pb::CollectorWord) {
-        if let Some(outgoing) = self.nodes.get_mut(&key).and_then(|node| node.outgoing.take()) {
+        if let Some(outgoing) = self
+            .nodes
+            .get_mut(&key)
+            .and_then(|node| node.outgoing.take())
+        {
             self.streams.remove(&outgoing.stream);
             outgoing.say(word);
         }
@@ -134,7 +139,10 @@ impl Nodes {
 
     /// How far a node is.
     pub(super) fn progress(&self, key: Key) -> Progress {
-        self.nodes.get(&key).map(|node| node.progress).unwrap_or_default()
+        self.nodes
+            .get(&key)
+            .map(|node| node.progress)
+            .unwrap_or_default()
     }
 
     /// Whether a node has a stream.
@@ -155,6 +163,7 @@ impl Nodes {
 
     /// Forgets the nodes that are not attached, but for those that may come back.
     pub(super) fn forget_unless(&mut self, may_return: impl Fn(Key) -> bool) {
-        self.nodes.retain(|&key, node| node.outgoing.is_some() || may_return(key));
+        self.nodes
+            .retain(|&key, node| node.outgoing.is_some() || may_return(key));
     }
 }

@@ -52,7 +52,13 @@ impl Service {
         end: CancellationToken,
     ) -> Self {
         let streams = AtomicU64::new(0);
-        Self { topology, happenings, streams, readers, end }
+        Self {
+            topology,
+            happenings,
+            streams,
+            readers,
+            end,
+        }
     }
 
     /// Hands something to the loop and waits for what the loop answers.
@@ -62,17 +68,28 @@ impl Service {
     ) -> Result<T, Status> {
         let ended = || Status::unavailable("the collector is ending");
         let (reply, answer) = oneshot::channel();
-        self.happenings.send(happening(reply)).await.map_err(|_| ended())?;
+        self.happenings
+            .send(happening(reply))
+            .await
+            .map_err(|_| ended())?;
         answer.await.map_err(|_| ended())
     }
 
     async fn request(&self, request: Asked, wait: bool) -> Result<Told, Status> {
-        let told = self.ask(|reply| Happening::Asked { request, wait, reply }).await?;
+        let told = self
+            .ask(|reply| Happening::Asked {
+                request,
+                wait,
+                reply,
+            })
+            .await?;
         told.map_err(status)
     }
 
     fn process(&self, name: &str) -> Result<ProcessId, Status> {
-        self.topology.process(name).ok_or_else(|| unknown(&self.topology, name))
+        self.topology
+            .process(name)
+            .ok_or_else(|| unknown(&self.topology, name))
     }
 }
 
@@ -86,7 +103,8 @@ impl pb::collector_server::Collector for Service {
         request: Request<Streaming<pb::NodeWord>>,
     ) -> Result<Response<Self::AttendStream>, Status> {
         if self.readers.len() >= STREAMS_PER_PROCESS * self.topology.processes().len() {
-            let crowd = "too many control streams are open: is the same node started again and again?";
+            let crowd =
+                "too many control streams are open: is the same node started again and again?";
             return Err(Status::resource_exhausted(crowd));
         }
         let (words, outbound) = mpsc::channel(WORDS_MAX);
@@ -99,7 +117,8 @@ impl pb::collector_server::Collector for Service {
             happenings: self.happenings.clone(),
         };
         let topology = Arc::clone(&self.topology);
-        self.readers.spawn(async move { attending.run(&topology).await });
+        self.readers
+            .spawn(async move { attending.run(&topology).await });
         let outbound = ReceiverStream::new(outbound).take_until(end.cancelled_owned());
         Ok(Response::new(Box::pin(outbound)))
     }
@@ -139,10 +158,7 @@ impl pb::collector_server::Collector for Service {
         }
     }
 
-    async fn stop(
-        &self,
-        _: Request<pb::StopRequest>,
-    ) -> Result<Response<pb::StopAnswer>, Status> {
+    async fn stop(&self, _: Request<pb::StopRequest>) -> Result<Response<pb::StopAnswer>, Status> {
         match self.request(Asked::Stop, false).await? {
             Told::Stopped(snapshot) => {
                 let snapshot = snapshot.get();
@@ -158,7 +174,11 @@ impl pb::collector_server::Collector for Service {
     ) -> Result<Response<pb::CommandAnswer>, Status> {
         let pb::CommandRequest { process, text } = request.into_inner();
         let process = self.process(&process)?;
-        let answer = self.ask(|reply| Happening::Command { process, text, reply });
+        let answer = self.ask(|reply| Happening::Command {
+            process,
+            text,
+            reply,
+        });
         let late = |_| {
             Status::deadline_exceeded(format!(
                 "{} has not answered in {} s: the command may or may not have been done",
@@ -166,7 +186,10 @@ impl pb::collector_server::Collector for Service {
                 COMMAND_BOUND.as_secs()
             ))
         };
-        let refusal = timeout(COMMAND_BOUND, answer).await.map_err(late)??.map_err(status)?;
+        let refusal = timeout(COMMAND_BOUND, answer)
+            .await
+            .map_err(late)??
+            .map_err(status)?;
         let refusal = refusal.unwrap_or_default();
         Ok(Response::new(pb::CommandAnswer { refusal }))
     }
@@ -188,9 +211,7 @@ impl pb::collector_server::Collector for Service {
 }
 
 /// The events one watcher is told; ends with the job, or when the watcher falls too far behind.
-fn watching(
-    events: broadcast::Receiver<String>,
-) -> impl Stream<Item = Result<pb::Event, Status>> {
+fn watching(events: broadcast::Receiver<String>) -> impl Stream<Item = Result<pb::Event, Status>> {
     futures::stream::unfold(Some(events), |events| async move {
         let mut events = events?;
         match events.recv().await {
@@ -216,7 +237,10 @@ fn status(untold: Untold) -> Status {
 }
 
 fn unknown(topology: &Topology, name: &str) -> Status {
-    let names: Vec<_> = topology.processes().map(|process| topology.name(process)).collect();
+    let names: Vec<_> = topology
+        .processes()
+        .map(|process| topology.name(process))
+        .collect();
     let names = match names.len() {
         // A thousand names help nobody.
         0..=16 => names.join(", "),
@@ -226,5 +250,7 @@ fn unknown(topology: &Topology, name: &str) -> Status {
 }
 
 fn unexpected(told: &Told) -> Status {
-    Status::internal(format!("the collector has answered something else: {told:?}"))
+    Status::internal(format!(
+        "the collector has answered something else: {told:?}"
+    ))
 }

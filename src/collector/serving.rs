@@ -60,7 +60,13 @@ impl Serving {
             .add_service(CollectorServer::new(service))
             .serve_with_incoming_shutdown(incoming, graceful.clone().cancelled_owned());
         let server = tokio::spawn(server);
-        Self { server, readers, graceful, calls, connections }
+        Self {
+            server,
+            readers,
+            graceful,
+            calls,
+            connections,
+        }
     }
 
     /// Lets last words out, then ends like [`abort`](Self::abort).

@@ -55,7 +55,9 @@ pub enum ClientError {
     #[error("no answer: {0}; `cutline status` says how the job stands")]
     Lost(String),
     /// It answers what makes no sense: it is of another version.
-    #[error("the collector's answer makes no sense ({0}): use the version the job was started with")]
+    #[error(
+        "the collector's answer makes no sense ({0}): use the version the job was started with"
+    )]
     Garbled(String),
 }
 
@@ -145,7 +147,9 @@ impl JobClient {
     /// # Errors
     /// If there is none.
     pub async fn connect(dir: &Path) -> Result<Self, ClientError> {
-        let not_running = || ClientError::NotRunning { dir: dir.to_owned() };
+        let not_running = || ClientError::NotRunning {
+            dir: dir.to_owned(),
+        };
         let address = read_address(dir).map_err(|error| match error {
             AddressError::Absent { .. } => not_running(),
             error => ClientError::Address(error),
@@ -178,7 +182,11 @@ impl JobClient {
     /// If none can begin.
     pub async fn snapshot(&mut self, from: Vec<String>) -> Result<SnapshotId, ClientError> {
         let request = pb::SnapshotRequest { from, wait: false };
-        let answer = self.calls.snapshot(request).await.map_err(|status| self.lost(status))?;
+        let answer = self
+            .calls
+            .snapshot(request)
+            .await
+            .map_err(|status| self.lost(status))?;
         Ok(SnapshotId::new(answer.into_inner().snapshot))
     }
 
@@ -191,8 +199,16 @@ impl JobClient {
         from: Vec<String>,
     ) -> Result<SnapshotEnd, ClientError> {
         let request = pb::SnapshotRequest { from, wait: true };
-        let answer = self.calls.snapshot(request).await.map_err(|status| self.lost(status))?;
-        let pb::SnapshotAnswer { snapshot, complete, reason } = answer.into_inner();
+        let answer = self
+            .calls
+            .snapshot(request)
+            .await
+            .map_err(|status| self.lost(status))?;
+        let pb::SnapshotAnswer {
+            snapshot,
+            complete,
+            reason,
+        } = answer.into_inner();
         let snapshot = SnapshotId::new(snapshot);
         Ok(match complete {
             true => SnapshotEnd::Complete(snapshot),
@@ -212,8 +228,15 @@ impl JobClient {
             snapshot: snapshot.unwrap_or_default().get(),
             newest: snapshot.is_none(),
         };
-        let answer = self.calls.restore(request).await.map_err(|status| self.lost(status))?;
-        let pb::RestoreAnswer { generation, snapshot } = answer.into_inner();
+        let answer = self
+            .calls
+            .restore(request)
+            .await
+            .map_err(|status| self.lost(status))?;
+        let pb::RestoreAnswer {
+            generation,
+            snapshot,
+        } = answer.into_inner();
         Ok((Generation::new(generation), SnapshotId::new(snapshot)))
     }
 
@@ -236,7 +259,11 @@ impl JobClient {
             process: process.to_owned(),
             text: text.to_owned(),
         };
-        let answer = self.calls.command(request).await.map_err(|status| self.lost(status))?;
+        let answer = self
+            .calls
+            .command(request)
+            .await
+            .map_err(|status| self.lost(status))?;
         match answer.into_inner().refusal {
             refusal if refusal.is_empty() => Ok(()),
             refusal => Err(ClientError::Refused(refusal)),
@@ -250,7 +277,11 @@ impl JobClient {
     pub async fn status(&mut self) -> Result<JobStatus, ClientError> {
         let mut request = tonic::Request::new(pb::StatusRequest {});
         request.set_timeout(ANSWER_BOUND);
-        let answer = self.calls.status(request).await.map_err(|status| self.lost(status))?;
+        let answer = self
+            .calls
+            .status(request)
+            .await
+            .map_err(|status| self.lost(status))?;
         Ok(job_status(answer.into_inner()))
     }
 
@@ -313,7 +344,10 @@ fn refusal(status: Status) -> ClientError {
 }
 
 fn job_status(answer: pb::StatusAnswer) -> JobStatus {
-    let open = answer.open.into_iter().map(|id| SnapshotId::new(id).to_string());
+    let open = answer
+        .open
+        .into_iter()
+        .map(|id| SnapshotId::new(id).to_string());
     let processes = answer.processes.into_iter().map(|process| ProcessStatus {
         name: process.name,
         live: process.live,

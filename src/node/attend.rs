@@ -20,9 +20,7 @@ use tonic::transport::Endpoint;
 
 use crate::collector::{AddressError, read_address};
 use crate::protocol::events::{Directive, Report};
-use crate::wire::control::{
-    self as words, CollectorSaid, Place, Progress as Counted, WireError,
-};
+use crate::wire::control::{self as words, CollectorSaid, Place, Progress as Counted, WireError};
 use crate::wire::pb;
 use crate::wire::pb::collector_client::CollectorClient;
 
@@ -219,8 +217,15 @@ async fn open(config: &Config) -> Result<Opened, AttendError> {
         .keep_alive_while_idle(true);
     let mut client = CollectorClient::new(endpoint.connect().await?);
     let (words, outbound) = mpsc::channel(WORDS_MAX);
-    let inbound = client.attend(ReceiverStream::new(outbound)).await?.into_inner();
-    Ok(Opened { address, inbound, words })
+    let inbound = client
+        .attend(ReceiverStream::new(outbound))
+        .await?
+        .into_inner();
+    Ok(Opened {
+        address,
+        inbound,
+        words,
+    })
 }
 
 /// A collector that was stopped, not killed, keeps its streams open: only the file shows that
@@ -241,14 +246,22 @@ async fn converse(
     opened: Opened,
     events: &mpsc::Sender<ControlEvent>,
 ) -> Result<Over, AttendError> {
-    let Opened { address, mut inbound, words } = opened;
+    let Opened {
+        address,
+        mut inbound,
+        words,
+    } = opened;
     let uplink = Uplink {
         words,
         place: Arc::new(config.place.clone()),
         joined: Arc::default(),
         broken: CancellationToken::new(),
     };
-    if events.send(ControlEvent::Connected(uplink.clone())).await.is_err() {
+    if events
+        .send(ControlEvent::Connected(uplink.clone()))
+        .await
+        .is_err()
+    {
         return Ok(Over::Nobody);
     }
     let mut beats = beats();
@@ -266,9 +279,7 @@ async fn converse(
             word = inbound.message() => word?.ok_or(AttendError::Closed)?,
         };
         let event = match CollectorSaid::try_from(word)? {
-            CollectorSaid::Order(directive, addresses) => {
-                ControlEvent::Order(directive, addresses)
-            }
+            CollectorSaid::Order(directive, addresses) => ControlEvent::Order(directive, addresses),
             CollectorSaid::Command { request, text } => ControlEvent::Command { request, text },
         };
         // A loop that takes no orders is not alive: no heartbeats while it does not.

@@ -183,29 +183,31 @@ impl TryFrom<pb::NodeWord> for NodeSaid {
     type Error = WireError;
 
     fn try_from(word: pb::NodeWord) -> Result<Self, WireError> {
-        Ok(match word.word.ok_or(WireError::Missing("the node's word"))? {
-            NodeWord::Join(join) => join_in(join)?,
-            NodeWord::Heartbeat(pb::Heartbeat { handled, sent }) => {
-                Self::Heartbeat(Progress { handled, sent })
-            }
-            NodeWord::Ready(ready) => {
-                Self::Report(Report::Ready(Generation::new(ready.generation)))
-            }
-            NodeWord::Unready(unready) => {
-                let generation = Generation::new(unready.generation);
-                Self::Report(Report::Unready(generation, unready.reason))
-            }
-            NodeWord::Stored(stored) => Self::Report(stored_in(&stored)?),
-            NodeWord::Declined(declined) => Self::Report(Report::Declined {
-                snapshot: SnapshotId::new(declined.snapshot),
-                generation: Generation::new(declined.generation),
-                reason: declined.reason,
-            }),
-            NodeWord::CommandDone(done) => Self::CommandDone {
-                request: done.request,
-                refusal: Some(done.refusal).filter(|refusal| !refusal.is_empty()),
+        Ok(
+            match word.word.ok_or(WireError::Missing("the node's word"))? {
+                NodeWord::Join(join) => join_in(join)?,
+                NodeWord::Heartbeat(pb::Heartbeat { handled, sent }) => {
+                    Self::Heartbeat(Progress { handled, sent })
+                }
+                NodeWord::Ready(ready) => {
+                    Self::Report(Report::Ready(Generation::new(ready.generation)))
+                }
+                NodeWord::Unready(unready) => {
+                    let generation = Generation::new(unready.generation);
+                    Self::Report(Report::Unready(generation, unready.reason))
+                }
+                NodeWord::Stored(stored) => Self::Report(stored_in(&stored)?),
+                NodeWord::Declined(declined) => Self::Report(Report::Declined {
+                    snapshot: SnapshotId::new(declined.snapshot),
+                    generation: Generation::new(declined.generation),
+                    reason: declined.reason,
+                }),
+                NodeWord::CommandDone(done) => Self::CommandDone {
+                    request: done.request,
+                    refusal: Some(done.refusal).filter(|refusal| !refusal.is_empty()),
+                },
             },
-        })
+        )
     }
 }
 
@@ -214,7 +216,10 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
 
     fn try_from(word: pb::CollectorWord) -> Result<Self, WireError> {
         let mut addresses = None;
-        let order = match word.word.ok_or(WireError::Missing("the collector's word"))? {
+        let order = match word
+            .word
+            .ok_or(WireError::Missing("the collector's word"))?
+        {
             CollectorWord::Welcome(standing) => Order::Welcome(Standing {
                 generation: Generation::new(standing.generation),
                 low: SnapshotId::new(standing.low),

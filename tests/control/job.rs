@@ -52,7 +52,11 @@ impl Job {
             initiators,
         };
         let dir = tempfile::tempdir().unwrap();
-        Self { dir, topology: Arc::new(topology), policy }
+        Self {
+            dir,
+            topology: Arc::new(topology),
+            policy,
+        }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -77,9 +81,14 @@ impl Job {
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(collector::run(self.config(), listener, shutdown.clone()));
-        let published = async || (collector::read_address(self.dir()).ok()? == address).then_some(());
+        let published =
+            async || (collector::read_address(self.dir()).ok()? == address).then_some(());
         until(published).await;
-        Running { task, shutdown, address }
+        Running {
+            task,
+            shutdown,
+            address,
+        }
     }
 
     pub(crate) fn node(&self, process: u32, manner: Manner) -> Node {

@@ -31,7 +31,9 @@ async fn a_job_comes_up_and_says_how_it_stands() {
     let running = job.collector().await;
     let mut nodes = job.nodes();
     for node in &mut nodes {
-        let told = node.hears(|told| matches!(told, Told::Order(Order::Prepare(..), _))).await;
+        let told = node
+            .hears(|told| matches!(told, Told::Order(Order::Prepare(..), _)))
+            .await;
         let addresses = [0, 1, 2].map(|process| place(ProcessId::new(process)).address);
         let s0 = SnapshotId::new(0);
         let prepare = Order::Prepare(Generation::new(1), s0);
@@ -39,8 +41,13 @@ async fn a_job_comes_up_and_says_how_it_stands() {
         assert_eq!(node.runs().await, Generation::new(1));
     }
     // The counters come with the first heartbeat.
-    let status = job.status(|status| status.processes.iter().all(|node| node.sent == 40)).await;
-    assert_eq!((status.job.as_str(), status.phase.as_str()), ("ring", "running"));
+    let status = job
+        .status(|status| status.processes.iter().all(|node| node.sent == 40))
+        .await;
+    assert_eq!(
+        (status.job.as_str(), status.phase.as_str()),
+        ("ring", "running")
+    );
     assert_eq!(status.generation, Generation::new(1));
     for (process, node) in (0..).zip(&status.processes) {
         let expected = place(ProcessId::new(process));
@@ -50,7 +57,10 @@ async fn a_job_comes_up_and_says_how_it_stands() {
         assert_eq!(node.handled, 30 + u64::from(process));
     }
     running.shut_down().await;
-    assert!(matches!(JobClient::connect(job.dir()).await, Err(ClientError::NotRunning { .. })));
+    assert!(matches!(
+        JobClient::connect(job.dir()).await,
+        Err(ClientError::NotRunning { .. })
+    ));
 }
 
 #[tokio::test]
@@ -62,17 +72,33 @@ async fn a_snapshot_is_waited_for_and_watched() {
     let s1 = SnapshotId::new(1);
     let end = soon(client.snapshot_to_its_end(Vec::new())).await.unwrap();
     assert_eq!(end, SnapshotEnd::Complete(s1));
-    assert_eq!(next(&mut watch).await, Some(JobEvent::Begun { snapshot: s1 }));
+    assert_eq!(
+        next(&mut watch).await,
+        Some(JobEvent::Begun { snapshot: s1 })
+    );
     let Some(JobEvent::Complete(complete)) = next(&mut watch).await else {
         panic!("the snapshot is complete");
     };
-    let total = Total { in_states: 3 * MONEY, in_channels: 0, expected: 3 * MONEY };
-    assert_eq!((complete.snapshot, complete.generation), (s1, Generation::new(1)));
-    assert_eq!(complete.quantities, BTreeMap::from([("money".to_owned(), total)]));
+    let total = Total {
+        in_states: 3 * MONEY,
+        in_channels: 0,
+        expected: 3 * MONEY,
+    };
+    assert_eq!(
+        (complete.snapshot, complete.generation),
+        (s1, Generation::new(1))
+    );
+    assert_eq!(
+        complete.quantities,
+        BTreeMap::from([("money".to_owned(), total)])
+    );
 
     let refused = client.snapshot(vec!["dave".to_owned()]).await.unwrap_err();
     let message = refused.to_string();
-    assert_eq!(message, "no process is called 'dave': there are alice, bob, carol");
+    assert_eq!(
+        message,
+        "no process is called 'dave': there are alice, bob, carol"
+    );
     running.shut_down().await;
     assert_eq!(next(&mut watch).await, None);
 }
@@ -91,10 +117,23 @@ async fn a_snapshot_that_takes_too_long_is_aborted_and_says_for_whom() {
     let SnapshotEnd::Aborted(snapshot, reason) = end else {
         panic!("bob never contributes");
     };
-    assert!(reason.contains("bob") && !reason.contains("alice"), "{reason}");
-    let aborted = event(&mut watch, |event| matches!(event, JobEvent::Aborted { .. })).await;
+    assert!(
+        reason.contains("bob") && !reason.contains("alice"),
+        "{reason}"
+    );
+    let aborted = event(&mut watch, |event| {
+        matches!(event, JobEvent::Aborted { .. })
+    })
+    .await;
     let generation = Generation::new(1);
-    assert_eq!(aborted, JobEvent::Aborted { snapshot, generation, reason });
+    assert_eq!(
+        aborted,
+        JobEvent::Aborted {
+            snapshot,
+            generation,
+            reason
+        }
+    );
     running.shut_down().await;
 }
 
@@ -113,7 +152,8 @@ async fn a_command_reaches_the_application_and_its_answer_comes_back() {
     // A node that goes away takes the answer along; afterwards there is nobody to ask.
     let mut other = job.client().await;
     let asked = tokio::spawn(async move { other.command("bob", "ignore").await });
-    bob.hears(|told| *told == Told::Command("ignore".to_owned())).await;
+    bob.hears(|told| *told == Told::Command("ignore".to_owned()))
+        .await;
     bob.kill();
     let lost = soon(asked).await.unwrap().unwrap_err().to_string();
     assert!(lost.contains("may or may not have been done"), "{lost}");
@@ -132,16 +172,35 @@ async fn a_lost_node_is_replaced_and_the_job_taken_back() {
     soon(client.snapshot_to_its_end(Vec::new())).await.unwrap();
     let mut watch = client.watch().await.unwrap();
     bob.kill();
-    let replace = event(&mut watch, |event| matches!(event, JobEvent::Replace { .. })).await;
+    let replace = event(&mut watch, |event| {
+        matches!(event, JobEvent::Replace { .. })
+    })
+    .await;
     let JobEvent::Replace { process, pid, .. } = replace else {
         unreachable!("only that was waited for");
     };
     assert_eq!((process.as_str(), pid), ("bob", Some(70_001)));
     let _bob = job.node(1, Manner::Good);
     let (generation, snapshot) = (Generation::new(2), SnapshotId::new(1));
-    event(&mut watch, |event| *event == JobEvent::Restoring { generation, snapshot }).await;
-    event(&mut watch, |event| *event == JobEvent::Running { generation, snapshot }).await;
-    alice.hears(|told| matches!(told, Told::Order(Order::Run(g), _) if *g == generation)).await;
+    event(&mut watch, |event| {
+        *event
+            == JobEvent::Restoring {
+                generation,
+                snapshot,
+            }
+    })
+    .await;
+    event(&mut watch, |event| {
+        *event
+            == JobEvent::Running {
+                generation,
+                snapshot,
+            }
+    })
+    .await;
+    alice
+        .hears(|told| matches!(told, Told::Order(Order::Run(g), _) if *g == generation))
+        .await;
     running.shut_down().await;
 }
 
@@ -162,7 +221,10 @@ async fn a_restore_is_answered_when_everyone_runs() {
     let restored = soon(client.restore(Some(s2))).await.unwrap();
     assert_eq!(restored, (Generation::new(4), s2));
     let refused = client.restore(Some(SnapshotId::new(77))).await.unwrap_err();
-    assert!(refused.is_refusal() && refused.to_string().contains("s77"), "{refused}");
+    assert!(
+        refused.is_refusal() && refused.to_string().contains("s77"),
+        "{refused}"
+    );
     running.shut_down().await;
 }
 
@@ -178,7 +240,10 @@ async fn a_new_collector_on_another_port_is_found_and_nobody_is_taken_back() {
     let second = job.collector().await;
     assert_ne!(second.address, gone);
     let status = job.status(|status| status.phase == "running").await;
-    assert_eq!((status.term.get(), status.generation), (2, Generation::new(1)));
+    assert_eq!(
+        (status.term.get(), status.generation),
+        (2, Generation::new(1))
+    );
     second.shut_down().await;
 }
 
@@ -191,7 +256,8 @@ async fn a_stopped_job_ends_for_everyone() {
     assert_eq!(soon(client.stop()).await.unwrap(), SnapshotId::new(1));
     assert_eq!(running.ends().await.unwrap(), Ended::Finished);
     for node in &mut nodes {
-        node.hears(|told| *told == Told::Order(Order::Halt, None)).await;
+        node.hears(|told| *told == Told::Order(Order::Halt, None))
+            .await;
     }
     event(&mut watch, |event| *event == JobEvent::Finished).await;
     assert_eq!(next(&mut watch).await, None);
@@ -208,14 +274,23 @@ async fn a_job_that_cannot_go_on_ends_for_everyone_with_the_reason() {
     job.status(|status| status.phase == "running").await;
     let mut client = job.client().await;
     let mut watch = client.watch().await.unwrap();
-    let lost = soon(client.snapshot_to_its_end(Vec::new())).await.unwrap_err();
+    let lost = soon(client.snapshot_to_its_end(Vec::new()))
+        .await
+        .unwrap_err();
     let Err(CollectorError::Failed(reason)) = running.ends().await else {
         panic!("no failure is tolerated");
     };
     assert!(lost.to_string().contains(&reason), "{lost}");
-    event(&mut watch, |event| *event == JobEvent::Ended { reason: reason.clone() }).await;
+    event(&mut watch, |event| {
+        *event
+            == JobEvent::Ended {
+                reason: reason.clone(),
+            }
+    })
+    .await;
     for node in &mut nodes {
-        node.hears(|told| *told == Told::Order(Order::Halt, None)).await;
+        node.hears(|told| *told == Told::Order(Order::Halt, None))
+            .await;
     }
 }
 
@@ -228,9 +303,15 @@ async fn a_collector_that_is_superseded_ends_and_touches_nothing() {
     // The nodes move to the second, for its address is the one published now.
     job.status(|status| status.phase == "running").await;
     // The first does not know yet; what it wants to store next tells it.
-    let lost = soon(through_first.restore(None)).await.unwrap_err().to_string();
+    let lost = soon(through_first.restore(None))
+        .await
+        .unwrap_err()
+        .to_string();
     let ended = first.ends().await;
-    assert!(matches!(ended, Err(CollectorError::Fenced(_))), "{ended:?}, {lost}");
+    assert!(
+        matches!(ended, Err(CollectorError::Fenced(_))),
+        "{ended:?}, {lost}"
+    );
     assert_eq!(collector::read_address(job.dir()).unwrap(), second.address);
     let status = job.status(|status| status.phase == "running").await;
     assert_eq!(status.generation, Generation::new(1));

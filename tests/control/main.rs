@@ -18,7 +18,9 @@ const BOUND: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
-    timeout(BOUND, what).await.expect("it did not happen in time")
+    timeout(BOUND, what)
+        .await
+        .expect("it did not happen in time")
 }
 
 /// Waits until a question is answered.

@@ -48,7 +48,12 @@ pub(crate) struct Node {
 
 impl Node {
     /// Starts a node for a process of a job.
-    pub(crate) fn start(dir: &Path, topology: &Arc<Topology>, process: u32, manner: Manner) -> Self {
+    pub(crate) fn start(
+        dir: &Path,
+        topology: &Arc<Topology>,
+        process: u32,
+        manner: Manner,
+    ) -> Self {
         let (events, inbox) = mpsc::channel(64);
         let (telling, told) = mpsc::unbounded_channel();
         let shutdown = CancellationToken::new();
@@ -72,7 +77,11 @@ impl Node {
         let attending = tokio::spawn(attend::run(config, events, shutdown.clone()));
         let node = tokio::spawn(async move { still.run(inbox, telling).await });
         let tasks = [attending.abort_handle(), node.abort_handle()];
-        Self { told, shutdown, tasks }
+        Self {
+            told,
+            shutdown,
+            tasks,
+        }
     }
 
     /// As SIGKILL would: nothing more is said, and the connection breaks.
@@ -81,7 +90,9 @@ impl Node {
     /// Waits until it has been told something that satisfies a condition.
     pub(crate) async fn hears(&mut self, mut wanted: impl FnMut(&Told) -> bool) -> Told {
         loop {
-            let told = super::soon(self.told.recv()).await.expect("the node is gone");
+            let told = super::soon(self.told.recv())
+                .await
+                .expect("the node is gone");
             if wanted(&told) {
                 return told;
             }
@@ -89,7 +100,9 @@ impl Node {
     }
 
     pub(crate) async fn runs(&mut self) -> Generation {
-        let told = self.hears(|told| matches!(told, Told::Order(Order::Run(_), _))).await;
+        let told = self
+            .hears(|told| matches!(told, Told::Order(Order::Run(_), _)))
+            .await;
         let Told::Order(Order::Run(generation), _) = told else {
             unreachable!("only that was waited for");
         };
@@ -197,8 +210,16 @@ impl Still {
             in_channels: Quantities::new(),
             initial: money(MONEY),
         };
-        let part = Box::new(StoredPart { bytes: 10, checksum: 1, facts });
-        self.report(Report::Stored { snapshot, generation, part });
+        let part = Box::new(StoredPart {
+            bytes: 10,
+            checksum: 1,
+            facts,
+        });
+        self.report(Report::Stored {
+            snapshot,
+            generation,
+            part,
+        });
     }
 
     fn report(&self, report: Report) {

@@ -30,9 +30,12 @@ impl Raw {
     /// Opens a stream and says nothing.
     async fn open(address: SocketAddr) -> Self {
         let client = CollectorClient::connect(format!("http://{address}"));
+        let mut client = soon(client).await.unwrap();
         let (words, outbound) = mpsc::channel(8);
-        let inbound = soon(client.await.unwrap().attend(ReceiverStream::new(outbound)));
-        let inbound = inbound.await.unwrap().into_inner();
+        let inbound = soon(client.attend(ReceiverStream::new(outbound)))
+            .await
+            .unwrap();
+        let inbound = inbound.into_inner();
         Self { words, inbound }
     }
 
@@ -114,13 +117,17 @@ async fn a_second_claimant_is_dismissed_without_disturbing_the_first() {
     // Alice's own stream is the same still, and works.
     let mut client = job.client().await;
     let end = soon(client.snapshot_to_its_end(Vec::new())).await.unwrap();
-    assert_eq!(end, cutline::control::client::SnapshotEnd::Complete(SnapshotId::new(1)));
+    assert_eq!(
+        end,
+        cutline::control::client::SnapshotEnd::Complete(SnapshotId::new(1))
+    );
     let mut heard = Vec::new();
-    alice.hears(|told| {
-        heard.push(told.clone());
-        matches!(told, Told::Order(Order::Ended { .. }, _))
-    })
-    .await;
+    alice
+        .hears(|told| {
+            heard.push(told.clone());
+            matches!(told, Told::Order(Order::Ended { .. }, _))
+        })
+        .await;
     assert!(!heard.contains(&Told::Disconnected), "{heard:?}");
     running.shut_down().await;
 }
@@ -131,8 +138,15 @@ async fn a_stream_that_says_nonsense_is_closed_and_its_node_may_come_back() {
     let running = job.collector().await;
     let mut raw = Raw::open(running.address).await;
     raw.say(join(&job, 0)).await;
-    assert!(matches!(raw.next().await.unwrap(), Some(CollectorSaid::Order(..))));
-    let stored = pb::PartStored { snapshot: 1, generation: 1, part: b"no part".as_slice().into() };
+    assert!(matches!(
+        raw.next().await.unwrap(),
+        Some(CollectorSaid::Order(..))
+    ));
+    let stored = pb::PartStored {
+        snapshot: 1,
+        generation: 1,
+        part: b"no part".as_slice().into(),
+    };
     let word = Some(pb::node_word::Word::Stored(stored));
     raw.say(pb::NodeWord { word }).await;
     let status = loop {
@@ -153,14 +167,20 @@ async fn a_collector_ends_in_time_whatever_its_clients_do() {
     // One that says nothing, one that stops in the middle of a call, one that watches.
     let mut silent = TcpStream::connect(running.address).await.unwrap();
     let mut rude = TcpStream::connect(running.address).await.unwrap();
-    rude.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    rude.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .await
+        .unwrap();
     let raw = Raw::open(running.address).await;
     raw.say(join(&job, 0)).await;
     let _watch = job.client().await.watch().await.unwrap();
 
     let begun = Instant::now();
     running.shut_down().await;
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        begun.elapsed()
+    );
     // Their connections are really gone, not only abandoned.
     let mut rest = Vec::new();
     let _ = soon(silent.read_to_end(&mut rest)).await;
@@ -172,11 +192,17 @@ async fn listening_for_other_hosts_needs_to_be_allowed() {
     let job = Job::new();
     let everywhere = SocketAddr::from(([0; 4], 0));
     let refused = collector::listen(everywhere, false).await;
-    assert!(matches!(refused, Err(CollectorError::Exposed(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(CollectorError::Exposed(_))),
+        "{refused:?}"
+    );
     let listener = collector::listen(everywhere, true).await.unwrap();
     let shutdown = CancellationToken::new();
     let refused = soon(collector::run(job.config(), listener, shutdown)).await;
-    assert!(matches!(refused, Err(CollectorError::Exposed(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(CollectorError::Exposed(_))),
+        "{refused:?}"
+    );
     assert!(!collector::address_path(job.dir()).exists());
 }
 
