@@ -128,7 +128,7 @@ pub async fn run(
     };
     let address = listener.local_addr().map_err(no_socket)?;
     guard(address, config.insecure)?;
-    let store = Store::open(&config.store)?;
+    let store = Store::open(config.store.as_str()).await?;
     let (happenings, inbox) = mpsc::channel(HAPPENINGS_MAX);
     let published = Published::write(&config.dir, address)?;
     let serving = Serving::start(listener, Arc::clone(&config.topology), happenings);

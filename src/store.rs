@@ -15,12 +15,13 @@ use crate::protocol::records::{LogEntry, Outcome, Record, Records};
 pub struct StoreError(String);
 
 /// Placeholder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Store(PathBuf);
 
 #[allow(missing_docs, clippy::unused_async, clippy::missing_errors_doc)]
 impl Store {
-    pub fn open(url: &Url) -> Result<Self, StoreError> {
+    pub async fn open(url: &str) -> Result<Self, StoreError> {
+        let url = Url::parse(url).map_err(|error| StoreError(error.to_string()))?;
         let dir = url
             .to_file_path()
             .map_err(|()| StoreError("no file URL".into()))?;

@@ -1,6 +1,5 @@
 //! Carrying out what the machine decides, in the order it says.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -37,7 +36,7 @@ impl Driver {
                 CollectorEffect::Read => self.read(),
                 CollectorEffect::Create(record) => self.create(record),
                 CollectorEffect::Delete(snapshot) => {
-                    let store = Arc::clone(&self.store);
+                    let store = self.store.clone();
                     self.storing.spawn(async move {
                         if let Err(error) = store.delete_snapshot(snapshot).await {
                             tracing::warn!(%snapshot, "cannot be deleted: {error}");
@@ -77,7 +76,7 @@ impl Driver {
     }
 
     fn read(&mut self) {
-        let store = Arc::clone(&self.store);
+        let store = self.store.clone();
         self.storing.spawn(async move {
             let records = store.read_all().await;
             Some(CollectorInput::Read(
@@ -92,7 +91,7 @@ impl Driver {
         {
             self.hold.at(Point::PartsIn);
         }
-        let store = Arc::clone(&self.store);
+        let store = self.store.clone();
         self.storing.spawn(async move {
             let outcome = store.create(&record).await;
             Some(CollectorInput::Created(record, outcome))
@@ -208,7 +207,7 @@ impl Driver {
         let Some(key) = attached else {
             let name = self.topology.name(process);
             let reason = format!("no node is attached for {name}: `cutline status` shows who is");
-            let _ = reply.send(Err(Untold::Unavailable(reason)));
+            let _ = reply.send(Err(Untold::Refused(reason)));
             return;
         };
         if let Some(request) = self.asks.command(key, reply)

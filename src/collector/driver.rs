@@ -49,7 +49,7 @@ pub(super) enum End {
 pub(super) struct Driver {
     pub(super) job: String,
     pub(super) topology: Arc<Topology>,
-    pub(super) store: Arc<Store>,
+    pub(super) store: Store,
     pub(super) hold: Hold,
     pub(super) collector: Collector,
     pub(super) nodes: Nodes,
@@ -71,7 +71,7 @@ impl Driver {
         Self {
             job,
             topology,
-            store: Arc::new(store),
+            store,
             hold,
             collector,
             nodes: Nodes::default(),

@@ -167,3 +167,92 @@ impl Nodes {
             .retain(|&key, node| node.outgoing.is_some() || may_return(key));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Inbox = mpsc::Receiver<Result<pb::CollectorWord, Status>>;
+
+    fn stream(id: u64) -> (Outgoing, Inbox, CancellationToken) {
+        let (words, inbox) = mpsc::channel(1);
+        let end = CancellationToken::new();
+        let outgoing = Outgoing {
+            stream: StreamId(id),
+            words,
+            end: end.clone(),
+        };
+        (outgoing, inbox, end)
+    }
+
+    fn key(incarnation: u64) -> Key {
+        (ProcessId::new(0), Incarnation::new(incarnation))
+    }
+
+    fn word() -> pb::CollectorWord {
+        words::command(Term::new(1), 1, String::new())
+    }
+
+    #[test]
+    fn a_node_that_takes_no_word_loses_its_stream() {
+        let (outgoing, _inbox, end) = stream(1);
+        let mut nodes = Nodes::default();
+        nodes.attach(key(1), Place::default(), outgoing);
+        assert!(nodes.tell(key(1), word()));
+        assert!(!end.is_cancelled());
+        assert!(!nodes.tell(key(1), word()));
+        assert!(end.is_cancelled());
+    }
+
+    #[test]
+    fn a_node_is_heard_on_its_newest_stream_only() {
+        let (older, _older_inbox, older_end) = stream(1);
+        let (newer, _newer_inbox, newer_end) = stream(2);
+        let mut nodes = Nodes::default();
+        nodes.attach(key(1), Place::default(), older);
+        nodes.attach(key(1), Place::default(), newer);
+        assert!(older_end.is_cancelled() && !newer_end.is_cancelled());
+        assert_eq!(nodes.on(StreamId(1)), None);
+        assert_eq!(nodes.on(StreamId(2)), Some(key(1)));
+        assert_eq!(nodes.detach(StreamId(1)), None);
+        assert!(nodes.is_attached(key(1)));
+        assert_eq!(nodes.detach(StreamId(2)), Some(key(1)));
+        assert!(!nodes.is_attached(key(1)));
+    }
+
+    #[test]
+    fn a_dismissed_claimant_takes_nothing_along_but_its_own_stream() {
+        let (first, _first_inbox, first_end) = stream(1);
+        let (second, mut second_inbox, _) = stream(2);
+        let mut nodes = Nodes::default();
+        nodes.attach(key(1), Place::default(), first);
+        nodes.attach(key(2), Place::default(), second);
+        nodes.dismiss(key(2), word());
+        assert!(second_inbox.try_recv().is_ok());
+        assert!(
+            second_inbox.is_closed(),
+            "the stream ends behind the last word"
+        );
+        assert_eq!(nodes.on(StreamId(2)), None);
+        assert_eq!(nodes.on(StreamId(1)), Some(key(1)));
+        assert!(!first_end.is_cancelled());
+    }
+
+    #[test]
+    fn a_node_that_cannot_return_is_forgotten() {
+        let (outgoing, _inbox, _) = stream(1);
+        let mut nodes = Nodes::default();
+        let place = Place {
+            address: "a:1".to_owned(),
+            pid: 7,
+        };
+        nodes.attach(key(1), place.clone(), outgoing);
+        nodes.forget_unless(|_| false);
+        assert_eq!(nodes.place(key(1)), Some(&place));
+        nodes.detach(StreamId(1));
+        nodes.forget_unless(|_| true);
+        assert_eq!(nodes.place(key(1)), Some(&place));
+        nodes.forget_unless(|_| false);
+        assert_eq!(nodes.place(key(1)), None);
+    }
+}

@@ -254,3 +254,33 @@ fn unexpected(told: &Told) -> Status {
         "the collector has answered something else: {told:?}"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_watcher_that_is_too_slow_is_told_so_and_left() {
+        let (telling, events) = broadcast::channel(2);
+        let mut watching = pin!(watching(events));
+        for event in ["one", "two", "three"] {
+            telling.send(event.to_owned()).unwrap();
+        }
+        let status = watching.next().await.unwrap().unwrap_err();
+        assert_eq!(status.code(), tonic::Code::DataLoss);
+        assert!(status.message().contains("1 events"), "{status}");
+        assert!(watching.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_watcher_is_told_the_last_event_before_the_end() {
+        let (telling, events) = broadcast::channel(2);
+        let mut watching = pin!(watching(events));
+        telling.send("last".to_owned()).unwrap();
+        drop(telling);
+        assert_eq!(watching.next().await.unwrap().unwrap().json, "last");
+        assert!(watching.next().await.is_none());
+    }
+}

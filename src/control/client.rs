@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
@@ -19,7 +20,7 @@ use crate::wire::pb::collector_client::CollectorClient;
 const CONNECT_BOUND: Duration = Duration::from_secs(3);
 
 /// The loop answers at once; a collector that takes longer is stopped.
-const ANSWER_BOUND: Duration = Duration::from_secs(5);
+const ANSWER_BOUND: Duration = Duration::from_secs(3);
 
 /// Notices a collector that was stopped while an answer is waited for.
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -275,14 +276,12 @@ impl JobClient {
     /// # Errors
     /// If the collector does not answer.
     pub async fn status(&mut self) -> Result<JobStatus, ClientError> {
-        let mut request = tonic::Request::new(pb::StatusRequest {});
-        request.set_timeout(ANSWER_BOUND);
-        let answer = self
-            .calls
-            .status(request)
-            .await
-            .map_err(|status| self.lost(status))?;
-        Ok(job_status(answer.into_inner()))
+        let answer = self.calls.status(pb::StatusRequest {});
+        let answer = timeout(ANSWER_BOUND, answer).await;
+        let answer = answer.map_err(|_| silent(self.address))?;
+        Ok(job_status(
+            answer.map_err(|status| self.lost(status))?.into_inner(),
+        ))
     }
 
     /// Everything that happens from now on.
@@ -290,24 +289,26 @@ impl JobClient {
     /// # Errors
     /// If the collector does not answer.
     pub async fn watch(&mut self) -> Result<Watch, ClientError> {
-        let answer = self.calls.watch(pb::WatchRequest {}).await;
+        let answer = self.calls.watch(pb::WatchRequest {});
+        let answer = timeout(ANSWER_BOUND, answer).await;
+        let answer = answer.map_err(|_| silent(self.address))?;
         let events = answer.map_err(|status| self.lost(status))?.into_inner();
         Ok(Watch { events })
     }
 
     fn lost(&self, status: Status) -> ClientError {
         match status.code() {
-            // Nothing came back: the connection is what failed.
-            Code::Unavailable if status.source().is_some() => {
-                let dir = self.dir.clone();
-                ClientError::NotRunning { dir }
-            }
-            Code::Cancelled if status.source().is_some() => ClientError::Silent {
-                address: self.address,
+            // It comes from this side: nobody could be connected to, so nothing was asked.
+            Code::Unavailable if status.source().is_some() => ClientError::NotRunning {
+                dir: self.dir.clone(),
             },
             _ => refusal(status),
         }
     }
+}
+
+const fn silent(address: SocketAddr) -> ClientError {
+    ClientError::Silent { address }
 }
 
 /// What happens in a job, as it happens.

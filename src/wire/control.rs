@@ -344,3 +344,6 @@ pub fn mode(number: u32) -> Result<Mode, WireError> {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

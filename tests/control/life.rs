@@ -165,6 +165,32 @@ async fn a_command_reaches_the_application_and_its_answer_comes_back() {
 }
 
 #[tokio::test]
+async fn a_collector_that_does_not_answer_is_told_from_one_that_is_not_there() {
+    let job = Job::new();
+    let squatter = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let path = collector::address_path(job.dir());
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, squatter.local_addr().unwrap().to_string()).unwrap();
+    // The system takes the connection, as it does for a program that is stopped.
+    let mut client = job.client().await;
+    let silent = soon(client.status()).await.unwrap_err();
+    assert!(matches!(silent, ClientError::Silent { .. }), "{silent:?}");
+    drop(squatter);
+    let broken = soon(client.status()).await.unwrap_err();
+    assert!(matches!(broken, ClientError::Lost(_)), "{broken:?}");
+    let gone = soon(client.status()).await.unwrap_err();
+    assert!(matches!(gone, ClientError::NotRunning { .. }), "{gone:?}");
+    let absent = JobClient::connect(job.dir()).await.unwrap_err();
+    assert!(
+        absent.to_string().contains("start it with `cutline up"),
+        "{absent}"
+    );
+    std::fs::write(&path, "nowhere").unwrap();
+    let garbled = JobClient::connect(job.dir()).await.unwrap_err();
+    assert!(matches!(garbled, ClientError::Address(_)), "{garbled:?}");
+}
+
+#[tokio::test]
 async fn a_lost_node_is_replaced_and_the_job_taken_back() {
     let job = Job::new();
     let (running, [mut alice, bob, _carol]) = job.up().await;
