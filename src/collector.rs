@@ -98,7 +98,7 @@ pub enum CollectorError {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The store is of no kind it knows, or cannot be opened.
-    #[error("cannot open the store")]
+    #[error(transparent)]
     Store(#[from] StoreError),
 }
 

@@ -2,9 +2,12 @@
 //! right, and restarts from it.
 
 pub mod apps;
+pub mod check;
 pub mod collector;
 pub mod control;
 pub mod hold;
+pub mod job;
+pub mod net;
 pub mod node;
 pub mod parent;
 pub mod protocol;

@@ -9,6 +9,7 @@ use crate::protocol::collector::{Announcement, CollectorEffect, CollectorInput};
 use crate::protocol::events::{Directive, Holding, Order};
 use crate::protocol::ids::{Generation, Incarnation, ProcessId};
 use crate::protocol::records::Record;
+use crate::store::STAGING_AGE;
 use crate::wire::control::{Place, Progress, directive};
 use crate::wire::pb;
 
@@ -79,9 +80,11 @@ impl Driver {
         let store = self.store.clone();
         self.storing.spawn(async move {
             let records = store.read_all().await;
-            Some(CollectorInput::Read(
-                records.map_err(|error| error.to_string()),
-            ))
+            if let Err(error) = store.sweep_staging(STAGING_AGE).await {
+                tracing::warn!("what killed writers have left stays: {error}");
+            }
+            let records = records.map_err(|error| error.to_string());
+            Some(CollectorInput::Read(records))
         });
     }
 

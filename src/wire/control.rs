@@ -7,6 +7,7 @@ use crate::protocol::events::{Directive, Holding, Join, Order, Report, Standing,
 use crate::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
 use crate::protocol::mode::Mode;
 
+use super::channel::{mode_number, read_mode};
 use super::pb;
 use super::pb::collector_word::Word as CollectorWord;
 use super::pb::node_word::Word as NodeWord;
@@ -324,25 +325,11 @@ fn part_bytes(part: &StoredPart) -> Vec<u8> {
     serde_json::to_vec(part).expect("numbers, names and lists of them are always JSON")
 }
 
-/// The number of a mode on the wire; none is ever used for another mode.
-pub const fn mode_number(mode: Mode) -> u32 {
-    match mode {
-        Mode::Classic => 1,
-    }
-}
-
-/// The mode with this number.
-///
-/// # Errors
-/// If it is the number of no mode this version knows.
-pub fn mode(number: u32) -> Result<Mode, WireError> {
-    match number {
-        1 => Ok(Mode::Classic),
-        _ => Err(WireError::Unknown {
-            what: "mode",
-            number: number.into(),
-        }),
-    }
+fn mode(number: u32) -> Result<Mode, WireError> {
+    read_mode(number).map_err(|_| WireError::Unknown {
+        what: "mode",
+        number: number.into(),
+    })
 }
 
 #[cfg(test)]

@@ -196,8 +196,3 @@ fn what_is_no_word_is_refused_by_name() {
         Err(WireError::Unknown { what: "mode", .. })
     ));
 }
-
-#[test]
-fn every_mode_has_a_number_of_its_own() {
-    assert_eq!(mode(mode_number(Mode::Classic)).unwrap(), Mode::Classic);
-}
