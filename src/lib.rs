@@ -3,6 +3,8 @@
 
 pub mod apps;
 pub mod check;
+pub mod collector;
+pub mod control;
 pub mod hold;
 pub mod job;
 pub mod net;

@@ -1,0 +1,3 @@
+//! What a user does to a running job.
+
+pub mod client;
