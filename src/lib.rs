@@ -3,3 +3,4 @@
 
 pub mod job;
 pub mod protocol;
+pub mod scenario;
