@@ -16,6 +16,7 @@ mod cos418;
 mod describe;
 mod golden;
 mod read;
+mod top;
 
 pub use cos418::Text;
 pub use golden::{GoldenMessage, GoldenSnapshot};
@@ -308,5 +309,7 @@ impl Scenario {
 
 #[cfg(test)]
 mod cos418_tests;
+#[cfg(test)]
+mod refused;
 #[cfg(test)]
 mod tests;
