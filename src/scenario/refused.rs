@@ -1,7 +1,5 @@
 //! Scenarios that make no sense, each with the line and the remedy that must be named.
 
-use std::path::Path;
-
 use proptest::prelude::*;
 use proptest::sample::Index;
 

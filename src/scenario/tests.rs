@@ -28,9 +28,7 @@ const P1: ProcessId = ProcessId::new(0);
 const P2: ProcessId = ProcessId::new(1);
 const P3: ProcessId = ProcessId::new(2);
 
-#[test]
-fn every_step_is_read() {
-    let text = r#"
+const STEPS: &str = r#"
 [[step]]
 do = "send"
 process = "p1"
@@ -68,6 +66,9 @@ do = "restore"
 do = "restore"
 snapshot = "s0"
 "#;
+
+#[test]
+fn every_step_is_read() {
     let targets = |targets: &[Target]| targets.iter().copied().collect();
     let collector = targets(&[Target::Collector]);
     let expected = [
@@ -107,7 +108,7 @@ snapshot = "s0"
             snapshot: Some(SnapshotId::new(0)),
         },
     ];
-    assert_eq!(steps(text), expected);
+    assert_eq!(steps(STEPS), expected);
 }
 
 #[test]
