@@ -12,6 +12,7 @@ pub mod node;
 pub mod parent;
 pub mod program;
 pub mod protocol;
+pub mod scenario;
 pub mod store;
 pub mod wire;
 pub mod world;
