@@ -100,9 +100,8 @@ impl Channel for Carrier {
         request: Request<Streaming<pb::ToReceiver>>,
     ) -> Result<Response<Self::CarryStream>, Status> {
         let connection = request.extensions().get::<Connection>().cloned();
-        let connection = connection
-            .filter(Connection::call)
-            .ok_or_else(|| Status::failed_precondition("open a connection for each channel"))?;
+        let connection = connection.ok_or_else(|| Status::internal("not on one of our sockets"))?;
+        connection.call();
         let (outlet, tap) = outlet(&self.shared.wakeups, self.shared.tasks.token());
         let inbound = Inbound {
             shared: Arc::clone(&self.shared),
