@@ -1,6 +1,11 @@
 //! Takes a consistent cut of a running distributed program without stopping it, proves the cut
 //! right, and restarts from it.
 
+pub mod apps;
+pub mod check;
+pub mod job;
 pub mod net;
 pub mod protocol;
+pub mod store;
 pub mod wire;
+pub mod world;

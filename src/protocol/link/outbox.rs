@@ -131,15 +131,6 @@ impl Outbox {
         }));
     }
 
-    /// Whether the snapshot's marker still waits and is not on the wire.
-    pub(in crate::protocol) fn holds_marker(&self, snapshot: SnapshotId) -> bool {
-        self.marked_on_wire < self.marked
-            && self.queue.iter().any(|frame| match frame {
-                Frame::Marker(marker) => marker.snapshot == snapshot,
-                Frame::Messages(_) => false,
-            })
-    }
-
     /// Whether there is a frame that may go on the wire now.
     pub(in crate::protocol) fn is_writable(&self) -> bool {
         self.open
@@ -249,11 +240,6 @@ impl Outbox {
     /// The stream is gone.
     pub(in crate::protocol) fn close(&mut self) {
         self.open = false;
-    }
-
-    /// Whether a stream carries the channel.
-    pub(in crate::protocol) fn is_open(&self) -> bool {
-        self.open
     }
 
     fn seal(&mut self) {

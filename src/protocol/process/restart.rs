@@ -9,7 +9,7 @@ use crate::protocol::link::{Inbox, Outbox};
 
 impl<A: Application> Process<A> {
     /// A control stream is open: join, naming the generation this node holds.
-    pub(super) fn connected(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn connected(&self, effects: &mut Vec<Effect>) {
         effects.push(Effect::Report(Report::Join(Join {
             process: self.id(),
             incarnation: self.incarnation,
