@@ -4,6 +4,7 @@
 mod job;
 mod life;
 mod node;
+mod program;
 mod streams;
 
 use std::future::Future;
