@@ -10,4 +10,5 @@ pub mod notice;
 pub mod restarts;
 pub mod stop;
 pub mod supervisor;
+pub mod table;
 pub mod who;
