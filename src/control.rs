@@ -3,6 +3,7 @@
 //! [`supervisor`] starts the collector and the nodes as processes of the operating system and
 //! keeps them running; [`stop`] ends them; the rest finds a job and shows how it stands.
 
+pub mod detach;
 pub mod directory;
 pub mod incarnations;
 pub mod logs;
@@ -11,4 +12,5 @@ pub mod restarts;
 pub mod stop;
 pub mod supervisor;
 pub mod table;
+pub mod view;
 pub mod who;

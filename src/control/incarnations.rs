@@ -98,6 +98,11 @@ fn stat(pid: u32) -> Option<(char, u64)> {
     Some((state, start))
 }
 
+/// The process that has this pid now.
+pub fn of(pid: u32) -> Option<OsProcess> {
+    stat(pid).map(|(_, start)| OsProcess { pid, start, nth: 0 })
+}
+
 /// Writes down a process that has just been started.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //! collector has given up, and ends them all.
 //!
 //! It knows nothing of snapshots. What happens inside the job it hears from the collector as
-//! [`JobEvent`]s; what it does itself it tells as [`Notice`]s.
+//! [`News`]s; what it does itself it tells as [`Notice`]s.
 //!
 //! Children end with the thread that started them (`--parent`), so everything here happens on
 //! the thread that runs the future of [`supervise`]: it must be the main one.
@@ -65,7 +65,7 @@ pub struct Plan {
 
 /// What a supervisor must know of what happens inside the job.
 #[derive(Clone, Debug, PartialEq)]
-pub enum JobEvent {
+pub enum News {
     /// Every process runs.
     Running,
     /// The collector has given up this incarnation, which may still exist.
@@ -126,7 +126,7 @@ pub enum StartError {
 pub async fn supervise(
     plan: &Plan,
     _lock: &Lock,
-    events: &mut mpsc::Receiver<JobEvent>,
+    events: &mut mpsc::Receiver<News>,
     shutdown: &CancellationToken,
     hurry: &CancellationToken,
     tell: &mut dyn FnMut(Notice),
@@ -201,7 +201,7 @@ impl<'a> Supervisor<'a> {
 
     async fn run(
         &mut self,
-        events: &mut mpsc::Receiver<JobEvent>,
+        events: &mut mpsc::Receiver<News>,
         shutdown: &CancellationToken,
     ) -> Result<Ending, StartError> {
         for member in &self.plan.members {
@@ -231,12 +231,12 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn hear(&mut self, event: JobEvent) -> Step {
+    fn hear(&mut self, event: News) -> Step {
         match event {
-            JobEvent::Running => self.has_run = true,
-            JobEvent::Replace { who, pid } => return Ok(self.replace(&who, pid)),
-            JobEvent::Finished => return Ok(Some(Ending::Finished)),
-            JobEvent::Failed(reason) => return Ok(Some(Ending::Failed(reason))),
+            News::Running => self.has_run = true,
+            News::Replace { who, pid } => return Ok(self.replace(&who, pid)),
+            News::Finished => return Ok(Some(Ending::Finished)),
+            News::Failed(reason) => return Ok(Some(Ending::Failed(reason))),
         }
         Ok(None)
     }

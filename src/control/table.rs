@@ -156,7 +156,11 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell_and_numbers_stand_right() {
         let mut table = Table::new(["channel", "messages", "state"]);
         table.row(vec![Cell::text("p1→p2"), Cell::number(7), Cell::text("")]);
-        table.row(vec![Cell::text("alice→bob"), Cell::number(1234), Cell::text("ok")]);
+        table.row(vec![
+            Cell::text("alice→bob"),
+            Cell::number(1234),
+            Cell::text("ok"),
+        ]);
         let text = "\
 CHANNEL    MESSAGES  STATE
 p1→p2             7
@@ -171,7 +175,10 @@ alice→bob      1234  ok
         table.row(vec![Cell::text("holds").toned(Tone::Good)]);
         let coloured = table.render(Colour::On);
         assert!(coloured.contains("\x1b[32mholds\x1b[0m"), "{coloured}");
-        let plain = coloured.replace("\x1b[32m", "").replace("\x1b[2m", "").replace("\x1b[0m", "");
+        let plain = coloured
+            .replace("\x1b[32m", "")
+            .replace("\x1b[2m", "")
+            .replace("\x1b[0m", "");
         assert_eq!(plain, table.render(Colour::Off));
     }
 }

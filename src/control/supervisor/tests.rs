@@ -30,7 +30,7 @@ fn plan(top: &TempDir, max: u32, scripts: &[(&str, &str)]) -> Plan {
 /// A supervisor on a thread of its own, as it is in a process of its own.
 struct Running {
     directory: JobDirectory,
-    events: mpsc::Sender<JobEvent>,
+    events: mpsc::Sender<News>,
     notices: std::sync::mpsc::Receiver<Notice>,
     shutdown: CancellationToken,
     thread: std::thread::JoinHandle<Result<Ending, StartError>>,
@@ -180,7 +180,7 @@ fn an_incarnation_that_was_given_up_is_replaced_once_and_ended_although_stopped(
     let first = running.newest("p1");
     first.signal(Signal::SIGSTOP).unwrap();
     until("the stop", || first.condition() == Condition::Stopped);
-    let replace = JobEvent::Replace {
+    let replace = News::Replace {
         who: Who::named("p1"),
         pid: first.pid,
     };
@@ -201,7 +201,7 @@ fn a_replaced_incarnation_that_ends_is_told_and_not_started_again() {
     let top = tempfile::tempdir().unwrap();
     let running = Running::begin(plan(&top, 3, &[("p1", "sleep 60")]));
     let first = running.newest("p1");
-    let replace = JobEvent::Replace {
+    let replace = News::Replace {
         who: Who::named("p1"),
         pid: first.pid,
     };
@@ -220,9 +220,9 @@ fn a_replaced_incarnation_that_ends_is_told_and_not_started_again() {
 #[test]
 fn the_collectors_word_ends_the_job() {
     for (event, ending) in [
-        (JobEvent::Finished, Ending::Finished),
+        (News::Finished, Ending::Finished),
         (
-            JobEvent::Failed("no luck".to_owned()),
+            News::Failed("no luck".to_owned()),
             Ending::Failed("no luck".to_owned()),
         ),
     ] {
