@@ -8,7 +8,11 @@ pub mod frame;
 pub mod ids;
 pub mod link;
 pub mod mode;
+pub mod process;
+mod recording;
 pub mod records;
 pub mod topology;
 
+pub use events::{Effect, Input};
+pub use process::Process;
 pub use topology::Topology;

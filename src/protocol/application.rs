@@ -98,7 +98,9 @@ impl<'a> Outputs<'a> {
     /// If there is no such output or the message is over the job's `message_bytes_max`; nothing
     /// is sent then.
     pub fn send(&mut self, channel: ChannelId, message: &[u8]) -> Result<(), SendError> {
-        let place = self.outboxes.binary_search_by_key(&channel, Outbox::channel);
+        let place = self
+            .outboxes
+            .binary_search_by_key(&channel, Outbox::channel);
         let place = place.map_err(|_| SendError::NoSuchOutput(channel))?;
         self.outboxes[place].push(message)
     }
@@ -108,9 +110,14 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn send_to(&mut self, to: ProcessId, message: &[u8]) -> Result<(), SendError> {
-        let outbox = self.outboxes.iter_mut().find(|outbox| outbox.channel().to == to);
+        let outbox = self
+            .outboxes
+            .iter_mut()
+            .find(|outbox| outbox.channel().to == to);
         let nowhere = ChannelId::new(to, to);
-        outbox.ok_or(SendError::NoSuchOutput(nowhere))?.push(message)
+        outbox
+            .ok_or(SendError::NoSuchOutput(nowhere))?
+            .push(message)
     }
 }
 
@@ -153,7 +160,9 @@ pub trait Application: Sized + Send + 'static {
     /// If the application does not know the command; it has then changed nothing.
     fn command(&mut self, command: &str, outputs: &mut Outputs<'_>) -> Result<(), Refusal> {
         let _ = outputs;
-        Err(Refusal(format!("this application knows no command '{command}'")))
+        Err(Refusal(format!(
+            "this application knows no command '{command}'"
+        )))
     }
 
     /// Takes the local state. Must be cheap, for it runs between two messages: copy what is

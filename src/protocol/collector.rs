@@ -1,131 +1,337 @@
-//! The collector's mind: triggers snapshots, gathers parts, ends them, orders restores.
+//! The collector: triggers snapshots, gathers parts, ends snapshots, orders restores.
+//!
+//! Like a process it is a machine that does no IO: [`Collector::step`] takes one input and
+//! appends effects. It keeps nothing that it cannot read back from the store: killing it loses no
+//! complete snapshot and rolls nobody back.
+//!
+//! A snapshot is *open* from its begin record to its manifest, and ends by one conditional create
+//! of that manifest. A restore first ends everything that is open, so that nobody can complete
+//! anything behind its back, then chooses, then stores the next generation, and only then says
+//! `Prepare` to everyone and, when all are ready, `Run`.
 
-use std::collections::BTreeSet;
+mod collection;
+mod members;
+mod recovery;
+mod words;
 
-use super::events::{Directive, Report};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+pub use words::{
+    Announcement, Answer, CollectorEffect, CollectorInput, Policy, Request, RequestId,
+};
+
+use collection::Collection;
+use members::Members;
+use recovery::Phase;
+
+use super::Topology;
+use super::events::{Directive, Holding, Order, Report};
 use super::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
-use super::mode::Mode;
-use super::records::{Manifest, Outcome, Record, Records};
+use super::records::{LogEntry, Outcome, Record};
 
-/// How the collector behaves; from the job file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Policy {
-    /// How snapshots are taken.
-    pub mode: Mode,
-    /// From the begin of one periodic snapshot to the next; 0: none.
-    pub interval_ms: u64,
-    /// From the end of one periodic snapshot to the begin of the next, at least.
-    pub pause_min_ms: u64,
-    /// After this an open snapshot is aborted.
-    pub timeout_ms: u64,
-    /// Ids that may be open at once.
-    pub open_max: u64,
-    /// Failures in a row that are tolerated; one more ends the job.
-    pub failures_tolerated: u32,
-    /// Whether an older snapshot may be restored when the newest cannot be read.
-    pub fall_back: bool,
-    /// Complete snapshots that are kept, at least 1.
-    pub retain: u64,
-    /// After this without any word from a node it counts as lost.
-    pub silence_ms: u64,
-    /// The processes that are triggered when nobody says otherwise; empty: one in each root
-    /// component.
-    pub initiators: BTreeSet<ProcessId>,
+/// Requests that may wait for their turn; more are refused. A person or a script asks far less.
+const WANTED_MAX: usize = 64;
+
+/// How long to wait before writing again what could not be written.
+const RETRY_MS: u64 = 500;
+
+/// How often a log record is tried before the job is given up: a minute of a broken store.
+const LOG_TRIES_MAX: u32 = 120;
+
+/// The collector's machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collector {
+    topology: Arc<Topology>,
+    application: String,
+    policy: Policy,
+    nonce: u64,
+    phase: Phase,
+    term: Term,
+    /// The number of the last record of the log.
+    logged: u64,
+    generation: Generation,
+    /// The snapshot that each generation started from.
+    origins: BTreeMap<Generation, SnapshotId>,
+    /// Snapshots that some process could not load.
+    unusable: BTreeSet<SnapshotId>,
+    members: Members,
+    collection: Collection,
+    /// Snapshots asked for that have not begun: the asker, if any, and the initiators.
+    wanted: VecDeque<(RequestId, BTreeSet<ProcessId>)>,
+    /// Who waits for the job to run again.
+    restoring: Option<RequestId>,
+    /// Who asked for the end of the job, and its last snapshot once it has begun.
+    stopping: Option<(RequestId, Option<SnapshotId>)>,
+    /// A log record that could not be written, how often, and when it is tried again.
+    log_retry: Option<(LogEntry, u32, u64)>,
+    now_ms: u64,
 }
 
-/// Which asker an answer belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub u64);
-
-/// What a user asks of the collector.
+/// How a job stands, for those who ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// A snapshot, now. Answered with its id when it has begun.
-    Snapshot {
-        /// The initiators; empty: the job's.
+pub struct CollectorStatus {
+    /// The leadership.
+    pub term: Term,
+    /// The current generation.
+    pub generation: Generation,
+    /// The snapshot it started from.
+    pub restored: SnapshotId,
+    /// `starting`, `restoring`, `running`, `stopping` or `ended`.
+    pub phase: &'static str,
+    /// The open snapshots.
+    pub open: Vec<SnapshotId>,
+    /// The newest complete snapshot that a restore would take; `s0` if there is none.
+    pub complete: SnapshotId,
+    /// Snapshots completed under this collector.
+    pub complete_count: u64,
+    /// Snapshots aborted under this collector.
+    pub aborted_count: u64,
+    /// Failures since the last complete snapshot.
+    pub failures_in_row: u32,
+    /// Every process: whether a node is there for it, which, and how far it is.
+    pub processes: Vec<(ProcessId, bool, Incarnation, Holding)>,
+}
+
+impl Collector {
+    /// A collector that has read nothing yet; `nonce` tells its writes from another's.
+    pub fn new(topology: Arc<Topology>, application: String, policy: Policy, nonce: u64) -> Self {
+        Self {
+            members: Members::new(&topology),
+            collection: Collection::default(),
+            topology,
+            application,
+            policy,
+            nonce,
+            phase: Phase::Reading,
+            term: Term::default(),
+            logged: 0,
+            generation: Generation::default(),
+            origins: BTreeMap::new(),
+            unusable: BTreeSet::new(),
+            wanted: VecDeque::new(),
+            restoring: None,
+            stopping: None,
+            log_retry: None,
+            now_ms: 0,
+        }
+    }
+
+    /// The first thing to do: read everything back.
+    pub fn start(&self, effects: &mut Vec<CollectorEffect>) {
+        effects.push(CollectorEffect::Read);
+    }
+
+    /// Takes one input; the effects are to be carried out in the order they are appended.
+    pub fn step(&mut self, input: CollectorInput, effects: &mut Vec<CollectorEffect>) {
+        if self.phase == Phase::Over {
+            return;
+        }
+        match input {
+            CollectorInput::Read(records) => self.read(records, effects),
+            CollectorInput::Created(record, outcome) => self.created(record, outcome, effects),
+            CollectorInput::Said(process, incarnation, report) => {
+                self.said(process, incarnation, report, effects);
+            }
+            CollectorInput::Heartbeat(process, incarnation) => {
+                self.members.heard(process, incarnation, self.now_ms);
+            }
+            CollectorInput::Gone(process, incarnation) => {
+                self.gone(process, incarnation, effects);
+            }
+            CollectorInput::Asked(asker, request) => self.asked(asker, request, effects),
+            CollectorInput::Time { now_ms } => self.time(now_ms, effects),
+        }
+        self.advance(effects);
+    }
+
+    /// How the job stands.
+    pub fn status(&self) -> CollectorStatus {
+        CollectorStatus {
+            term: self.term,
+            generation: self.generation,
+            restored: self.restored(),
+            phase: match self.phase {
+                Phase::Reading | Phase::Claiming | Phase::Surveying => "starting",
+                Phase::Running if self.stopping.is_some() => "stopping",
+                Phase::Running => "running",
+                Phase::Over => "ended",
+                _ => "restoring",
+            },
+            open: self.collection.open().collect(),
+            complete: self.restore_point(),
+            complete_count: self.collection.complete_count,
+            aborted_count: self.collection.aborted_count,
+            failures_in_row: self.collection.failures_in_row,
+            processes: self.members.list(),
+        }
+    }
+
+    /// The generation's snapshot.
+    fn restored(&self) -> SnapshotId {
+        self.origins
+            .get(&self.generation)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// A node's word. Only the live incarnation of a process is listened to.
+    fn said(
+        &mut self,
+        process: ProcessId,
+        incarnation: Incarnation,
+        report: Report,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        if let Report::Join(join) = report {
+            return self.joining(join, effects);
+        }
+        if !self.members.heard(process, incarnation, self.now_ms) {
+            return;
+        }
+        match report {
+            Report::Join(_) => {}
+            Report::Ready(generation) => self.ready(process, generation),
+            Report::Unready(generation, reason) => {
+                self.unready(process, generation, &reason, effects);
+            }
+            Report::Stored {
+                snapshot,
+                generation,
+                part,
+            } => {
+                if generation == self.generation {
+                    self.part_stored(process, snapshot, *part, effects);
+                }
+            }
+            Report::Declined {
+                snapshot,
+                generation,
+                reason,
+            } => {
+                if generation == self.generation {
+                    let reason = format!("{}: {reason}", self.topology.name(process));
+                    self.abort(snapshot, reason, true, effects);
+                }
+            }
+        }
+    }
+
+    /// The answer to a conditional create. Where it lost, what stands there tells by whom: its
+    /// own nonce means an earlier try of unknown outcome had succeeded.
+    fn created(&mut self, record: Record, outcome: Outcome, effects: &mut Vec<CollectorEffect>) {
+        match record {
+            Record::Log(entry) => self.logged(entry, outcome, effects),
+            Record::Begun(begun) => self.begun(begun.snapshot, outcome, effects),
+            Record::Manifest(manifest) => self.ended(*manifest, outcome, effects),
+        }
+    }
+
+    fn asked(&mut self, asker: RequestId, request: Request, effects: &mut Vec<CollectorEffect>) {
+        let refusal = match request {
+            Request::Snapshot { initiators } => self.want_snapshot(asker, initiators),
+            Request::Restore(snapshot) => self.want_restore(asker, snapshot, effects),
+            Request::Stop => self.want_stop(asker),
+        };
+        if let Err(reason) = refusal {
+            effects.push(CollectorEffect::Answer(asker, Err(reason)));
+        }
+    }
+
+    fn want_snapshot(
+        &mut self,
+        asker: RequestId,
         initiators: BTreeSet<ProcessId>,
-    },
-    /// Back to this snapshot, or to the newest one. Answered when everyone runs again.
-    Restore(Option<SnapshotId>),
-    /// A last snapshot, then the end of the job. Answered when the snapshot is complete.
-    Stop,
-}
+    ) -> Result<(), String> {
+        let initiators = if initiators.is_empty() {
+            self.initiators()
+        } else {
+            initiators
+        };
+        let unreached = self.topology.unreached(&initiators);
+        if !unreached.is_empty() {
+            let names: Vec<_> = unreached
+                .into_iter()
+                .map(|p| self.topology.name(p))
+                .collect();
+            return Err(format!(
+                "no marker would reach {}: name more initiators",
+                names.join(", ")
+            ));
+        }
+        if self.stopping.is_some() {
+            return Err("the job is being stopped".to_owned());
+        }
+        if self.wanted.len() >= WANTED_MAX {
+            return Err(format!("{WANTED_MAX} snapshots are waiting already"));
+        }
+        self.wanted.push_back((asker, initiators));
+        Ok(())
+    }
 
-/// Something that happens to the collector.
-#[derive(Clone, Debug)]
-pub enum CollectorInput {
-    /// The answer to [`CollectorEffect::Read`].
-    Read(Result<Records, String>),
-    /// The answer to [`CollectorEffect::Create`], which names the record that was to be created.
-    Created(Record, Outcome),
-    /// A node says something. The first word of each stream is a join.
-    Said(ProcessId, Incarnation, Report),
-    /// A node is alive.
-    Heartbeat(ProcessId, Incarnation),
-    /// A node's control stream has closed.
-    Gone(ProcessId, Incarnation),
-    /// A user asks.
-    Asked(RequestId, Request),
-    /// Monotonic time; never goes back.
-    Time {
-        /// Milliseconds from a point of the driver's choice.
-        now_ms: u64,
-    },
-}
+    fn want_stop(&mut self, asker: RequestId) -> Result<(), String> {
+        if self.stopping.is_some() {
+            return Err("the job is being stopped already".to_owned());
+        }
+        self.stopping = Some((asker, None));
+        Ok(())
+    }
 
-/// Something the collector's driver is to do, in this order.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CollectorEffect {
-    /// Read everything back from the store.
-    Read,
-    /// Create this record, conditionally, and answer with [`CollectorInput::Created`].
-    Create(Record),
-    /// Tell this incarnation of a node.
-    Tell(ProcessId, Incarnation, Directive),
-    /// Tell this incarnation of a node, then close its control stream.
-    Dismiss(ProcessId, Incarnation, Directive),
-    /// This incarnation is lost though its program may still exist: start another in its place.
-    Replace(ProcessId, Incarnation),
-    /// Delete the snapshot: manifest first, then parts, then the begin record. Best effort.
-    Delete(SnapshotId),
-    /// Answer a user.
-    Answer(RequestId, Result<Answer, String>),
-    /// Tell everyone who watches.
-    Announce(Announcement),
-    /// The job has ended as it should.
-    Finish,
-    /// The job cannot go on.
-    Fail(String),
-    /// Another collector leads: end, and touch nothing.
-    Fenced(Term),
-}
+    /// The processes that are triggered when nobody says otherwise.
+    fn initiators(&self) -> BTreeSet<ProcessId> {
+        if self.policy.initiators.is_empty() {
+            self.topology.default_initiators().iter().copied().collect()
+        } else {
+            self.policy.initiators.clone()
+        }
+    }
 
-/// What a request came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// The snapshot has begun.
-    Begun(SnapshotId),
-    /// Everyone runs this generation, from this snapshot.
-    Running(Generation, SnapshotId),
-    /// The last snapshot is complete.
-    Stopped(SnapshotId),
-}
+    fn time(&mut self, now_ms: u64, effects: &mut Vec<CollectorEffect>) {
+        let passed_ms = now_ms.saturating_sub(self.now_ms);
+        if passed_ms > self.policy.silence_ms / 2 {
+            // It is this collector that was not running: nobody is to be blamed for the silence.
+            self.members.excuse(passed_ms);
+        }
+        self.now_ms = self.now_ms.max(now_ms);
+        self.retry_log(effects);
+        self.look_for_losses(effects);
+        self.look_for_deadlines(effects);
+    }
 
-/// What happens in a job, for those who watch it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Announcement {
-    /// A node has joined.
-    Joined(ProcessId, Incarnation),
-    /// A process is lost.
-    Lost(ProcessId, Incarnation),
-    /// A snapshot has begun.
-    Begun(SnapshotId),
-    /// A snapshot has ended.
-    Ended(Box<Manifest>),
-    /// A snapshot could not even begin, or its end could not be written.
-    Failed(String),
-    /// A restore has begun.
-    Restoring(Generation, SnapshotId),
-    /// Everyone runs.
-    Running(Generation, SnapshotId),
+    fn tell(&self, process: ProcessId, order: Order, effects: &mut Vec<CollectorEffect>) {
+        if let Some(incarnation) = self.members.present(process) {
+            let directive = self.directive(order);
+            effects.push(CollectorEffect::Tell(process, incarnation, directive));
+        }
+    }
+
+    fn tell_all(&self, order: &Order, effects: &mut Vec<CollectorEffect>) {
+        for process in self.topology.processes() {
+            self.tell(process, order.clone(), effects);
+        }
+    }
+
+    fn directive(&self, order: Order) -> Directive {
+        Directive {
+            term: self.term,
+            order,
+        }
+    }
+
+    fn log_entry(&self, term: Term) -> LogEntry {
+        LogEntry {
+            number: self.logged + 1,
+            term,
+            nonce: self.nonce,
+            topology: self.topology.fingerprint(),
+            generation: None,
+        }
+    }
+
+    /// The job cannot go on: everyone is told, nothing further is done.
+    fn fail(&mut self, reason: String, effects: &mut Vec<CollectorEffect>) {
+        self.tell_all(&Order::Halt, effects);
+        self.phase = Phase::Over;
+        effects.push(CollectorEffect::Fail(reason));
+    }
 }

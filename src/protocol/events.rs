@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::application::{Capture, Quantities};
+use super::application::{Capture, Quantities, Refusal};
 use super::cut::{Facts, Part, Restored};
 use super::frame::{Feedback, Frame, Greeting, Hello};
 use super::ids::{ChannelId, Generation, Incarnation, ProcessId, SnapshotId, Term};
@@ -21,8 +21,8 @@ pub enum Input {
     Directive(Directive),
     /// A sender has opened a stream for one of our inputs and said hello.
     Dialled(ChannelId, Hello),
-    /// The receiver has answered the hello on one of our outputs.
-    Greeted(ChannelId, Greeting),
+    /// The receiver has answered the hello, of this generation, on one of our outputs.
+    Greeted(ChannelId, Generation, Greeting),
     /// A frame came off the wire, on a stream of this generation.
     Arrived(ChannelId, Generation, Frame),
     /// A receiver's word on one of our outputs, on a stream of this generation.
@@ -43,7 +43,7 @@ pub enum Input {
         now_ms: u64,
     },
     /// The part asked for by [`Effect::Load`] is here, or cannot be had.
-    Loaded(Generation, Result<Option<Box<Restored>>, String>),
+    Loaded(Generation, Result<Box<Restored>, String>),
     /// The part given by [`Effect::Store`] is on disk, or is not.
     Stored(SnapshotId, Result<Box<StoredPart>, String>),
 }
@@ -67,9 +67,11 @@ pub enum Effect {
     Store(Box<Part>),
     /// The snapshot has ended here without a part: forget what was captured for it.
     Forget(SnapshotId),
-    /// Read this process's part of a snapshot; `s0` is the initial state and needs no reading.
+    /// Read this process's part of a snapshot and answer with [`Input::Loaded`].
     Load(Generation, SnapshotId),
-    /// Tell the collector.
+    /// The application has done, or refused, the command just given.
+    Commanded(Result<(), Refusal>),
+    /// Tell the collector; what is said while no control stream is open is lost.
     Report(Report),
     /// The node cannot go on; say why and end.
     Fail(String),
@@ -87,6 +89,7 @@ impl fmt::Debug for Effect {
             Self::Store(part) => write!(f, "Store({part:?})"),
             Self::Forget(snapshot) => write!(f, "Forget({snapshot})"),
             Self::Load(generation, snapshot) => write!(f, "Load({generation}, {snapshot})"),
+            Self::Commanded(outcome) => write!(f, "Commanded({outcome:?})"),
             Self::Report(report) => write!(f, "Report({report:?})"),
             Self::Fail(reason) => write!(f, "Fail({reason})"),
         }

@@ -259,7 +259,10 @@ mod tests {
         assert_eq!(front.unwrap().last().get(), 5);
         let back = back.unwrap();
         assert_eq!((back.first().get(), back.count()), (6, 2));
-        assert_eq!(whole.clone().after(MessageNumber::new(6)).unwrap().count(), 1);
+        assert_eq!(
+            whole.clone().after(MessageNumber::new(6)).unwrap().count(),
+            1
+        );
         assert_eq!(whole.clone().after(MessageNumber::new(7)), None);
         assert_eq!(whole.fitting(2, 100), 2);
         assert_eq!(whole.fitting(100, 11), 2);

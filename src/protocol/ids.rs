@@ -86,9 +86,7 @@ number_id!(
 );
 
 /// A process: its place in the topology, printed from 1 (`p1` is the first).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProcessId(u32);
 
@@ -131,9 +129,7 @@ impl FromStr for ProcessId {
 }
 
 /// A directed channel; parallel channels are told apart by `nth`, counted from 1.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ChannelId {
     /// The process that sends.
     pub from: ProcessId,

@@ -111,7 +111,10 @@ impl Topology {
 
     /// The channels that lead from a process, in order.
     pub fn outputs(&self, process: ProcessId) -> Vec<ChannelId> {
-        let from_it = self.channels.iter().filter(|channel| channel.from == process);
+        let from_it = self
+            .channels
+            .iter()
+            .filter(|channel| channel.from == process);
         from_it.copied().collect()
     }
 
@@ -138,7 +141,9 @@ impl Topology {
     pub fn channel(&self, name: &str) -> Option<ChannelId> {
         let name = name.replace("->", "→");
         let channels = self.channels.iter().copied();
-        channels.into_iter().find(|&channel| self.channel_name(channel) == name)
+        channels
+            .into_iter()
+            .find(|&channel| self.channel_name(channel) == name)
     }
 
     /// Whether a message on `output` can cause one on `input` by going round: both lie within
@@ -162,7 +167,8 @@ impl Topology {
             }
         }
         let all = self.processes();
-        all.filter(|process| !reached.contains(&process.index())).collect()
+        all.filter(|process| !reached.contains(&process.index()))
+            .collect()
     }
 
     /// The first process of each root component: together they reach every process, and no
@@ -208,7 +214,10 @@ fn roots(
         smallest.insert(number, first.expect("a component has a member"));
     }
     for channel in channels {
-        let (from, to) = (component[channel.from.index()], component[channel.to.index()]);
+        let (from, to) = (
+            component[channel.from.index()],
+            component[channel.to.index()],
+        );
         if from != to {
             smallest.remove(&to);
         }
@@ -226,8 +235,13 @@ mod tests {
     use super::*;
 
     fn topology(processes: u32, channels: &[&str]) -> Result<Topology, TopologyError> {
-        let names = (0..processes).map(|index| ProcessId::new(index).to_string()).collect();
-        Topology::new(names, channels.iter().map(|text| text.parse().expect("a channel")))
+        let names = (0..processes)
+            .map(|index| ProcessId::new(index).to_string())
+            .collect();
+        Topology::new(
+            names,
+            channels.iter().map(|text| text.parse().expect("a channel")),
+        )
     }
 
     #[test]
@@ -235,9 +249,17 @@ mod tests {
         let graph = topology(5, &["p1→p2", "p2→p1", "p2→p3", "p4→p3", "p3→p5"]).unwrap();
         let initiators = graph.default_initiators();
         assert_eq!(initiators, [ProcessId::new(0), ProcessId::new(3)]);
-        assert!(graph.unreached(&initiators.iter().copied().collect()).is_empty());
+        assert!(
+            graph
+                .unreached(&initiators.iter().copied().collect())
+                .is_empty()
+        );
         let alone = BTreeSet::from([ProcessId::new(2)]);
-        let unreached: Vec<_> = graph.unreached(&alone).iter().map(ToString::to_string).collect();
+        let unreached: Vec<_> = graph
+            .unreached(&alone)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(unreached, ["p1", "p2", "p4"]);
     }
 

@@ -92,7 +92,11 @@ impl Inbox {
     pub(in crate::protocol) fn pop(&mut self) -> Option<Frame> {
         let frame = self.items.pop_front()?;
         if let Frame::Messages(batch) = &frame {
-            assert_eq!(batch.first(), self.handled.next(), "messages are handled in order");
+            assert_eq!(
+                batch.first(),
+                self.handled.next(),
+                "messages are handled in order"
+            );
             self.bytes -= batch.bytes();
             self.handled = batch.last();
         }
@@ -132,7 +136,11 @@ impl Inbox {
             && (self.items.is_empty()
                 || now.next_marker != self.stated.next_marker
                 || changed(now.next.get(), self.stated.next.get(), messages)
-                || changed(now.credit.number.get(), self.stated.credit.number.get(), messages)
+                || changed(
+                    now.credit.number.get(),
+                    self.stated.credit.number.get(),
+                    messages,
+                )
                 || changed(now.credit.bytes, self.stated.credit.bytes, bytes))
     }
 

@@ -131,15 +131,6 @@ impl Outbox {
         }));
     }
 
-    /// Whether the snapshot's marker still waits and is not on the wire.
-    pub(in crate::protocol) fn holds_marker(&self, snapshot: SnapshotId) -> bool {
-        self.marked_on_wire < self.marked
-            && self.queue.iter().any(|frame| match frame {
-                Frame::Marker(marker) => marker.snapshot == snapshot,
-                Frame::Messages(_) => false,
-            })
-    }
-
     /// Whether there is a frame that may go on the wire now.
     pub(in crate::protocol) fn is_writable(&self) -> bool {
         self.open
@@ -251,11 +242,6 @@ impl Outbox {
         self.open = false;
     }
 
-    /// Whether a stream carries the channel.
-    pub(in crate::protocol) fn is_open(&self) -> bool {
-        self.open
-    }
-
     fn seal(&mut self) {
         if self.filling_count > 0 {
             let first = self.sent.get() + 1 - u64::from(self.filling_count);
@@ -268,13 +254,18 @@ impl Outbox {
 
     fn fitting(&self, batch: &Batch) -> u32 {
         let messages = self.credit.number.get().saturating_sub(self.on_wire.get());
-        batch.fitting(messages, self.credit.bytes.saturating_sub(self.on_wire_bytes))
+        batch.fitting(
+            messages,
+            self.credit.bytes.saturating_sub(self.on_wire_bytes),
+        )
     }
 
     fn first_filling_fits(&self) -> bool {
-        let (length, _) = self.filling.split_first_chunk().expect("a message is being filled in");
+        let (length, _) = self
+            .filling
+            .split_first_chunk()
+            .expect("a message is being filled in");
         let first_bytes = LENGTH_BYTES as u64 + u64::from(u32::from_le_bytes(*length));
-        self.credit.number > self.on_wire
-            && self.credit.bytes >= self.on_wire_bytes + first_bytes
+        self.credit.number > self.on_wire && self.credit.bytes >= self.on_wire_bytes + first_bytes
     }
 }

@@ -1,0 +1,131 @@
+//! What goes into a [`Collector`](super::Collector) and what comes out.
+
+use std::collections::BTreeSet;
+
+use crate::protocol::events::{Directive, Report};
+use crate::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
+use crate::protocol::mode::Mode;
+use crate::protocol::records::{Manifest, Outcome, Record, Records};
+
+/// How the collector behaves; from the job file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Policy {
+    /// How snapshots are taken.
+    pub mode: Mode,
+    /// From the begin of one periodic snapshot to the next; 0: none.
+    pub interval_ms: u64,
+    /// From the end of one periodic snapshot to the begin of the next, at least.
+    pub pause_min_ms: u64,
+    /// After this an open snapshot is aborted.
+    pub timeout_ms: u64,
+    /// Ids that may be open at once.
+    pub open_max: u64,
+    /// Failures in a row that are tolerated; one more ends the job.
+    pub failures_tolerated: u32,
+    /// Whether an older snapshot may be restored when the newest cannot be read.
+    pub fall_back: bool,
+    /// Complete snapshots that are kept, at least 1.
+    pub retain: u64,
+    /// After this without any word from a node it counts as lost.
+    pub silence_ms: u64,
+    /// The processes that are triggered when nobody says otherwise; empty: one in each root
+    /// component.
+    pub initiators: BTreeSet<ProcessId>,
+}
+
+/// Which asker an answer belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// What a user asks of the collector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A snapshot, now. Answered with its id when it has begun.
+    Snapshot {
+        /// The initiators; empty: the job's.
+        initiators: BTreeSet<ProcessId>,
+    },
+    /// Back to this snapshot, or to the newest one. Answered when everyone runs again.
+    Restore(Option<SnapshotId>),
+    /// A last snapshot, then the end of the job. Answered when the snapshot is complete.
+    Stop,
+}
+
+/// Something that happens to the collector.
+#[derive(Clone, Debug)]
+pub enum CollectorInput {
+    /// The answer to [`CollectorEffect::Read`].
+    Read(Result<Records, String>),
+    /// The answer to [`CollectorEffect::Create`], which names the record that was to be created.
+    Created(Record, Outcome),
+    /// A node says something. The first word of each stream is a join.
+    Said(ProcessId, Incarnation, Report),
+    /// A node is alive.
+    Heartbeat(ProcessId, Incarnation),
+    /// A node's control stream has closed.
+    Gone(ProcessId, Incarnation),
+    /// A user asks.
+    Asked(RequestId, Request),
+    /// Monotonic time; never goes back.
+    Time {
+        /// Milliseconds from a point of the driver's choice.
+        now_ms: u64,
+    },
+}
+
+/// Something the collector's driver is to do, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CollectorEffect {
+    /// Read everything back from the store.
+    Read,
+    /// Create this record, conditionally, and answer with [`CollectorInput::Created`].
+    Create(Record),
+    /// Tell this incarnation of a node.
+    Tell(ProcessId, Incarnation, Directive),
+    /// Tell this incarnation of a node, then close its control stream.
+    Dismiss(ProcessId, Incarnation, Directive),
+    /// This incarnation is lost though its program may still exist: start another in its place.
+    Replace(ProcessId, Incarnation),
+    /// Delete the snapshot: manifest first, then parts, then the begin record. Best effort.
+    Delete(SnapshotId),
+    /// Answer a user.
+    Answer(RequestId, Result<Answer, String>),
+    /// Tell everyone who watches.
+    Announce(Announcement),
+    /// The job has ended as it should.
+    Finish,
+    /// The job cannot go on.
+    Fail(String),
+    /// Another collector leads: end, and touch nothing.
+    Fenced(Term),
+}
+
+/// What a request came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The snapshot has begun.
+    Begun(SnapshotId),
+    /// Everyone runs this generation, from this snapshot.
+    Running(Generation, SnapshotId),
+    /// The last snapshot is complete.
+    Stopped(SnapshotId),
+}
+
+/// What happens in a job, for those who watch it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Announcement {
+    /// A node has joined.
+    Joined(ProcessId, Incarnation),
+    /// A process is lost.
+    Lost(ProcessId, Incarnation),
+    /// A snapshot has begun.
+    Begun(SnapshotId),
+    /// A snapshot has ended.
+    Ended(Box<Manifest>),
+    /// A snapshot could not even begin, or its end could not be written.
+    Failed(String),
+    /// A restore has begun.
+    Restoring(Generation, SnapshotId),
+    /// Everyone runs.
+    Running(Generation, SnapshotId),
+}

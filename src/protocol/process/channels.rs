@@ -1,0 +1,205 @@
+//! What happens on the channels: handshakes, arrivals, acknowledgement, writing, handling.
+
+use super::{Phase, Process};
+use crate::protocol::application::{Application, Outputs};
+use crate::protocol::events::Effect;
+use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello};
+use crate::protocol::ids::{ChannelId, Generation};
+
+impl<A: Application> Process<A> {
+    /// A sender says hello: an older generation is refused for good, a newer one asked to wait.
+    pub(super) fn dialled(&mut self, channel: ChannelId, hello: Hello, effects: &mut Vec<Effect>) {
+        let greeting = self.greeting(channel, hello);
+        effects.push(Effect::Greet(channel, greeting));
+    }
+
+    fn greeting(&mut self, channel: ChannelId, hello: Hello) -> Greeting {
+        let topology = self.setup.topology.fingerprint();
+        if hello.topology != topology {
+            return Greeting::Refused(format!(
+                "the sender has topology {:08x}, this node {topology:08x}: give both one job file",
+                hello.topology
+            ));
+        }
+        if !self.setup.topology.contains(channel) || channel.to != self.id() {
+            return Greeting::Refused(format!("{channel} does not lead here"));
+        }
+        let current = match self.phase {
+            Phase::Idle => return Greeting::NotYet,
+            Phase::Loading(generation, _) => generation,
+            Phase::Prepared(generation) | Phase::Running(generation) => generation,
+        };
+        if hello.generation < current {
+            let old = hello.generation;
+            return Greeting::Refused(format!("generation {old} is over, this is {current}"));
+        }
+        if hello.generation > current || self.generation().is_none() {
+            return Greeting::NotYet;
+        }
+        let input = self
+            .input(channel)
+            .expect("every channel that leads here has an inbox");
+        match self.inboxes[input].open(hello.incarnation) {
+            Ok(feedback) => Greeting::Welcome {
+                incarnation: self.incarnation,
+                feedback,
+            },
+            Err(breach) => Greeting::Refused(breach.to_string()),
+        }
+    }
+
+    /// The receiver answers: go on where it says. Not yet is the driver's to try again; a refusal
+    /// is for good and only a later generation changes it.
+    pub(super) fn greeted(
+        &mut self,
+        channel: ChannelId,
+        generation: Generation,
+        greeting: Greeting,
+        effects: &mut Vec<Effect>,
+    ) {
+        let (Some(output), true) = (self.output(channel), self.generation() == Some(generation))
+        else {
+            return;
+        };
+        if let Greeting::Welcome {
+            incarnation,
+            feedback,
+        } = greeting
+            && let Err(breach) = self.outboxes[output].resume(incarnation, feedback)
+        {
+            self.outboxes[output].close();
+            effects.push(Effect::Hangup(channel, Some(breach)));
+            effects.push(Effect::Dial(channel, self.hello(generation)));
+        }
+    }
+
+    /// Frames of any generation but the current one are refused: they change nothing.
+    pub(super) fn arrived(
+        &mut self,
+        channel: ChannelId,
+        generation: Generation,
+        frame: Frame,
+        effects: &mut Vec<Effect>,
+    ) {
+        let (Some(input), true) = (self.input(channel), self.generation() == Some(generation))
+        else {
+            return;
+        };
+        match self.inboxes[input].accept(frame) {
+            Ok(None) => {}
+            Ok(Some(Frame::Messages(batch))) => self.record_arrival(input, &batch, effects),
+            Ok(Some(Frame::Marker(marker))) => self.close_input(input, &marker, effects),
+            Err(breach) => {
+                self.inboxes[input].close();
+                effects.push(Effect::Hangup(channel, Some(breach)));
+            }
+        }
+    }
+
+    /// The receiver's word on an output.
+    pub(super) fn heard(
+        &mut self,
+        channel: ChannelId,
+        generation: Generation,
+        feedback: Feedback,
+        effects: &mut Vec<Effect>,
+    ) {
+        let (Some(output), true) = (self.output(channel), self.generation() == Some(generation))
+        else {
+            return;
+        };
+        if let Err(breach) = self.outboxes[output].hear(feedback) {
+            self.outboxes[output].close();
+            effects.push(Effect::Hangup(channel, Some(breach)));
+            effects.push(Effect::Dial(channel, self.hello(generation)));
+        }
+    }
+
+    /// A stream is gone: the sender dials again, the channel itself has lost nothing.
+    pub(super) fn broken(&mut self, channel: ChannelId, effects: &mut Vec<Effect>) {
+        if let Some(input) = self.input(channel) {
+            self.inboxes[input].close();
+        }
+        if let (Some(output), Some(generation)) = (self.output(channel), self.generation()) {
+            self.outboxes[output].close();
+            effects.push(Effect::Dial(channel, self.hello(generation)));
+        }
+    }
+
+    /// The driver has room: hand it the next frame, or what there is to tell the sender.
+    pub(super) fn write(&mut self, channel: ChannelId, effects: &mut Vec<Effect>) {
+        if let Some(output) = self.output(channel)
+            && let Some(frame) = self.outboxes[output].next_frame()
+        {
+            let marker = match &frame {
+                Frame::Marker(marker) => Some(*marker),
+                Frame::Messages(_) => None,
+            };
+            effects.push(Effect::Write(channel, frame));
+            if let Some(marker) = marker {
+                self.marker_written(channel, &marker, effects);
+            }
+        }
+        if let Some(input) = self.input(channel)
+            && let Some(feedback) = self.inboxes[input].state_feedback()
+        {
+            effects.push(Effect::Feedback(channel, feedback));
+        }
+    }
+
+    /// Handles what is at the head of an inbox: up to so many messages, and the markers among
+    /// them. Markers are always taken; messages only while the outputs they may lead to have room.
+    pub(super) fn take(
+        &mut self,
+        channel: ChannelId,
+        messages_max: u32,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(input) = self.input(channel) else {
+            return;
+        };
+        let mut left = messages_max;
+        while left > 0 && matches!(self.phase, Phase::Running(_)) {
+            match self.inboxes[input].head() {
+                Some(Frame::Marker(_)) => {
+                    if let Some(Frame::Marker(marker)) = self.inboxes[input].pop() {
+                        self.marker_counts(channel, &marker, effects);
+                    }
+                }
+                Some(Frame::Messages(_)) if self.has_room_for(input) => {
+                    let Some(Frame::Messages(batch)) = self.inboxes[input].pop() else {
+                        break;
+                    };
+                    left -= self.handle_batch(input, batch, left);
+                }
+                Some(Frame::Messages(_)) | None => break,
+            }
+        }
+        self.check_outboxes(effects);
+    }
+
+    /// Handles messages of a batch in place and puts back those it does not; returns how many.
+    fn handle_batch(&mut self, input: usize, batch: Batch, messages_max: u32) -> u32 {
+        let channel = self.inboxes[input].channel();
+        let application = self
+            .application
+            .as_mut()
+            .expect("a running process has one");
+        let bound = self.settings.limits.outbox_bytes;
+        let mut count = 0;
+        for (_, message) in batch.messages().take(messages_max as usize) {
+            application.handle(channel, message, &mut Outputs::new(&mut self.outboxes));
+            count += 1;
+            let mut gates = self.gates[input].iter();
+            if gates.any(|&output| self.outboxes[output].queued_bytes() > bound) {
+                break;
+            }
+        }
+        if let (_, Some(rest)) = batch.split(count) {
+            self.inboxes[input].put_back(rest);
+        }
+        self.handled += u64::from(count);
+        self.wake();
+        count
+    }
+}

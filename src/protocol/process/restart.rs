@@ -1,0 +1,180 @@
+//! Joining the job and starting from a cut: the process's side of design section 4.
+
+use super::{Phase, Process};
+use crate::protocol::application::{Application, Pace};
+use crate::protocol::cut::{Part, Restored};
+use crate::protocol::events::{Directive, Effect, Holding, Join, Order, Report, Standing};
+use crate::protocol::ids::{ChannelId, Generation, SnapshotId};
+use crate::protocol::link::{Inbox, Outbox};
+
+impl<A: Application> Process<A> {
+    /// A control stream is open: join, naming the generation this node holds.
+    pub(super) fn connected(&self, effects: &mut Vec<Effect>) {
+        effects.push(Effect::Report(Report::Join(Join {
+            process: self.id(),
+            incarnation: self.incarnation,
+            topology: self.setup.topology.fingerprint(),
+            application: self.setup.application.clone(),
+            holding: self.holding(),
+            initial: self.initial.clone(),
+        })));
+    }
+
+    /// The collector's word. That of an older term is refused: its writer leads no more.
+    pub(super) fn directed(&mut self, directive: Directive, effects: &mut Vec<Effect>) {
+        if directive.term < self.term {
+            return;
+        }
+        self.term = directive.term;
+        match directive.order {
+            Order::Welcome(standing) => self.welcomed(&standing, effects),
+            Order::Trigger(snapshot, mode) => self.trigger(snapshot, mode, effects),
+            Order::Ended { snapshot, low, .. } => {
+                self.end(snapshot, effects);
+                self.ended.raise(low);
+            }
+            Order::Prepare(generation, snapshot) => self.prepare(generation, snapshot, effects),
+            Order::Run(generation) => self.run(generation),
+            Order::Refused(reason) => {
+                effects.push(Effect::Fail(format!(
+                    "the collector refuses this node: {reason}"
+                )));
+            }
+            // Ending the program is the driver's.
+            Order::Halt => {}
+        }
+    }
+
+    /// What the collector does not name as open has ended.
+    fn welcomed(&mut self, standing: &Standing, effects: &mut Vec<Effect>) {
+        let open = self.recordings.keys().copied();
+        let gone: Vec<_> = open.filter(|id| !standing.open.contains(id)).collect();
+        for snapshot in gone {
+            self.end(snapshot, effects);
+        }
+        self.ended.raise(standing.low);
+        self.report_stored(effects);
+    }
+
+    /// Drops everything of older generations and asks for this process's part. A word about a
+    /// generation that is over changes nothing; one about the current is answered again.
+    fn prepare(&mut self, generation: Generation, snapshot: SnapshotId, effects: &mut Vec<Effect>) {
+        match self.phase {
+            Phase::Loading(current, _) | Phase::Running(current) if current >= generation => return,
+            Phase::Prepared(current) if current > generation => return,
+            Phase::Prepared(current) if current == generation => {
+                return effects.push(Effect::Report(Report::Ready(generation)));
+            }
+            _ => {}
+        }
+        for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
+            self.end(snapshot, effects);
+        }
+        let inputs = self.inboxes.drain(..).map(|inbox| inbox.channel());
+        let outputs = self.outboxes.drain(..).map(|outbox| outbox.channel());
+        for channel in inputs.chain(outputs) {
+            effects.push(Effect::Hangup(channel, None));
+        }
+        self.application = None;
+        self.phase = Phase::Loading(generation, snapshot);
+        if snapshot == SnapshotId::default() {
+            let started = A::start(&self.setup).map_err(|refusal| refusal.0);
+            let part = self.initial_part();
+            self.install(
+                generation,
+                started.map(|application| (part, application)),
+                effects,
+            );
+        } else {
+            effects.push(Effect::Load(generation, snapshot));
+        }
+    }
+
+    /// The part has been read, or cannot be.
+    pub(super) fn loaded(
+        &mut self,
+        generation: Generation,
+        restored: Result<Box<Restored>, String>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Phase::Loading(current, snapshot) = self.phase else {
+            return;
+        };
+        if current != generation {
+            return;
+        }
+        let loaded = restored.and_then(|restored| {
+            let Restored { part, state } = *restored;
+            self.check_part(&part, snapshot)?;
+            let application = A::restore(&self.setup, &state).map_err(|refusal| refusal.0)?;
+            Ok((part, application))
+        });
+        self.install(generation, loaded, effects);
+    }
+
+    /// Fills inboxes with receiver shares and outboxes with sender shares, dials, answers ready.
+    /// Never half of it: without a part the process stays empty and says why.
+    fn install(
+        &mut self,
+        generation: Generation,
+        loaded: Result<(Part, A), String>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let (part, application) = match loaded {
+            Ok(loaded) => loaded,
+            Err(reason) => {
+                return effects.push(Effect::Report(Report::Unready(generation, reason)));
+            }
+        };
+        let limits = &self.settings.limits;
+        let inboxes = part.inputs.iter();
+        self.inboxes = inboxes
+            .map(|input| Inbox::new(input.channel, input.handled, &input.share, limits))
+            .collect();
+        let outboxes = part.outputs.iter();
+        self.outboxes = outboxes
+            .map(|output| Outbox::new(output.channel, output.sent, &output.share, limits))
+            .collect();
+        self.application = Some(application);
+        self.pace = Pace::Now;
+        self.phase = Phase::Prepared(generation);
+        for outbox in &self.outboxes {
+            effects.push(Effect::Dial(outbox.channel(), self.hello(generation)));
+        }
+        effects.push(Effect::Report(Report::Ready(generation)));
+    }
+
+    /// Everyone is ready.
+    fn run(&mut self, generation: Generation) {
+        if self.phase == Phase::Prepared(generation) {
+            self.phase = Phase::Running(generation);
+        }
+    }
+
+    /// The generation it runs, if it runs.
+    pub(super) fn running(&self) -> Option<Generation> {
+        match self.holding() {
+            Holding::Running(generation) => Some(generation),
+            Holding::Nothing | Holding::Prepared(_) => None,
+        }
+    }
+
+    /// A part must be of this process and of this snapshot, and know exactly its channels.
+    fn check_part(&self, part: &Part, snapshot: SnapshotId) -> Result<(), String> {
+        if part.process != self.id() || part.snapshot != snapshot {
+            return Err(format!(
+                "the part is of {} in {}, not of {} in {snapshot}",
+                part.process,
+                part.snapshot,
+                self.id()
+            ));
+        }
+        let inputs: Vec<ChannelId> = part.inputs.iter().map(|input| input.channel).collect();
+        let outputs: Vec<ChannelId> = part.outputs.iter().map(|output| output.channel).collect();
+        let topology = &self.setup.topology;
+        if inputs != topology.inputs(self.id()) || outputs != topology.outputs(self.id()) {
+            return Err("the part has other channels than the topology".to_owned());
+        }
+        Ok(())
+    }
+}
