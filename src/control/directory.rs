@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! bank.cutline/
+//!   job.toml   the job, as it was started last
+//!   store/     its snapshots, unless the job keeps them elsewhere
 //!   run/    what is true only while the job runs: emptied when it stops
 //!     supervisor          pid and start time of `cutline up`
 //!     collector.addr      where the collector listens
@@ -113,6 +115,11 @@ impl JobDirectory {
     /// The directory itself.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The job, as it was started last.
+    pub fn job_file(&self) -> PathBuf {
+        self.root.join("job.toml")
     }
 
     /// What is true only while the job runs.

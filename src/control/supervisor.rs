@@ -22,10 +22,11 @@ use tokio_util::sync::CancellationToken;
 use super::directory::{DirectoryError, JobDirectory, Lock};
 use super::incarnations::{self, OsProcess};
 use super::logs;
-use super::notice::{Notice, how};
-use super::restarts::{RestartPolicy, Restarts};
+use super::notice::{Notice, Programs, how};
+use super::restarts::Used;
 use super::stop;
 use super::who::Who;
+use crate::job::Restarts;
 
 /// How many of a dead program's last lines are shown: enough for a panic with its place.
 pub const LAST_LINES: usize = 10;
@@ -60,7 +61,7 @@ pub struct Plan {
     /// The programs.
     pub members: Vec<Member>,
     /// How often one may be started again.
-    pub restarts: RestartPolicy,
+    pub restarts: Restarts,
 }
 
 /// What a supervisor must know of what happens inside the job.
@@ -129,12 +130,12 @@ pub async fn supervise(
     events: &mut mpsc::Receiver<News>,
     shutdown: &CancellationToken,
     hurry: &CancellationToken,
-    tell: &mut dyn FnMut(Notice),
+    tell: &dyn Fn(Notice),
 ) -> Result<Ending, StartError> {
     let mut supervisor = Supervisor::new(plan, tell);
     let swept = stop::sweep(&plan.directory).await;
     if swept.count() > 0 {
-        supervisor.tell(Notice::Swept {
+        supervisor.tell(Programs::Swept {
             pids: [swept.ended, swept.killed].concat(),
         });
     }
@@ -146,7 +147,7 @@ pub async fn supervise(
 /// One program's place.
 struct Seat<'a> {
     member: &'a Member,
-    restarts: Restarts,
+    restarts: Used,
     current: Option<Current>,
     /// When to start it again.
     due: Option<Instant>,
@@ -167,18 +168,18 @@ struct Supervisor<'a> {
     incarnations: BTreeMap<u32, (Who, OsProcess)>,
     started: u64,
     has_run: bool,
-    tell: &'a mut dyn FnMut(Notice),
+    tell: &'a dyn Fn(Notice),
 }
 
 /// Whether to go on.
 type Step = Result<Option<Ending>, StartError>;
 
 impl<'a> Supervisor<'a> {
-    fn new(plan: &'a Plan, tell: &'a mut dyn FnMut(Notice)) -> Self {
+    fn new(plan: &'a Plan, tell: &'a dyn Fn(Notice)) -> Self {
         let seats = plan.members.iter().map(|member| {
             let seat = Seat {
                 member,
-                restarts: Restarts::default(),
+                restarts: Used::default(),
                 current: None,
                 due: None,
             };
@@ -195,8 +196,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn tell(&mut self, notice: Notice) {
-        (self.tell)(notice);
+    fn tell(&self, notice: Programs) {
+        (self.tell)(notice.into());
     }
 
     async fn run(
@@ -283,7 +284,7 @@ impl<'a> Supervisor<'a> {
         let how = status.map_or_else(|| "ended".to_owned(), how);
         let seat = self.seats.get_mut(&who).expect("only members are started");
         let Some(current) = seat.current.take_if(|current| current.process.pid == pid) else {
-            self.tell(Notice::GivenUpEnded { who, pid, how });
+            self.tell(Programs::GivenUpEnded { who, pid, how });
             return Ok(None);
         };
         let lines = logs::tail(&self.plan.directory.log(&who), current.log_from, LAST_LINES);
@@ -291,7 +292,7 @@ impl<'a> Supervisor<'a> {
         if code == Some(COULD_NOT_START) && !self.has_run {
             return Err(StartError::Program { who, lines });
         }
-        self.tell(Notice::Died {
+        self.tell(Programs::Died {
             who: who.clone(),
             pid,
             how: how.clone(),
@@ -342,7 +343,7 @@ impl<'a> Supervisor<'a> {
         let due: Vec<_> = due.map(|(who, _)| who.clone()).collect();
         for who in due {
             match self.start(&who) {
-                Ok(process) => self.tell(Notice::Restarted {
+                Ok(process) => self.tell(Programs::Restarted {
                     who,
                     pid: process.pid,
                 }),
@@ -370,7 +371,7 @@ impl<'a> Supervisor<'a> {
         let given_up = seat
             .current
             .take_if(|current| current.process.pid == pid && current.process.exists())?;
-        self.tell(Notice::GivenUp {
+        self.tell(Programs::GivenUp {
             who: who.clone(),
             pid: given_up.process.pid,
         });
@@ -402,7 +403,7 @@ impl<'a> Supervisor<'a> {
             .collect();
         let ended = stop::end(&there, stop::TERM_GRACE, hurry.cancelled()).await;
         if !ended.left.is_empty() {
-            self.tell(Notice::Left { pids: ended.left });
+            self.tell(Programs::Left { pids: ended.left });
         }
         let reaping = async {
             while let Some(exit) = self.children.join_next().await {

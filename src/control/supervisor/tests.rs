@@ -19,7 +19,7 @@ fn plan(top: &TempDir, max: u32, scripts: &[(&str, &str)]) -> Plan {
     Plan {
         directory: JobDirectory::new(top.path().join("x.cutline")),
         members: members.collect(),
-        restarts: RestartPolicy {
+        restarts: Restarts {
             max,
             window: Duration::from_secs(600),
             backoff: Duration::from_millis(1),
@@ -31,7 +31,7 @@ fn plan(top: &TempDir, max: u32, scripts: &[(&str, &str)]) -> Plan {
 struct Running {
     directory: JobDirectory,
     events: mpsc::Sender<News>,
-    notices: std::sync::mpsc::Receiver<Notice>,
+    notices: std::sync::mpsc::Receiver<Programs>,
     shutdown: CancellationToken,
     thread: std::thread::JoinHandle<Result<Ending, StartError>>,
 }
@@ -46,10 +46,14 @@ impl Running {
         directory.create().unwrap();
         let thread = std::thread::spawn(move || {
             let lock = plan.directory.lock().unwrap();
-            let mut tell = move |notice| drop(told.send(notice));
+            let tell = move |notice| {
+                if let Notice::Programs(notice) = notice {
+                    let _ = told.send(notice);
+                }
+            };
             let hurry = CancellationToken::new();
             let runtime = runtime();
-            let all = supervise(&plan, &lock, &mut heard, &until, &hurry, &mut tell);
+            let all = supervise(&plan, &lock, &mut heard, &until, &hurry, &tell);
             runtime.block_on(all)
         });
         Self {
@@ -61,7 +65,7 @@ impl Running {
         }
     }
 
-    fn notice(&self, wanted: impl Fn(&Notice) -> bool) -> Notice {
+    fn notice(&self, wanted: impl Fn(&Programs) -> bool) -> Programs {
         loop {
             let notice = self
                 .notices
@@ -109,10 +113,10 @@ fn what_dies_is_started_again_and_everything_ends_on_shutdown() {
     let running = Running::begin(plan(&top, 3, &[("p1", "sleep 60"), ("p2", "sleep 60")]));
     let (first, other) = (running.newest("p1"), running.newest("p2"));
     first.signal(Signal::SIGKILL).unwrap();
-    let died = running.notice(|notice| matches!(notice, Notice::Died { .. }));
+    let died = running.notice(|notice| matches!(notice, Programs::Died { .. }));
     let killed = format!("p1 (pid {}) was killed by SIGKILL", first.pid);
     assert_eq!(died.to_string(), killed);
-    running.notice(|notice| matches!(notice, Notice::Restarted { .. }));
+    running.notice(|notice| matches!(notice, Programs::Restarted { .. }));
     let second = running.newest("p1");
     assert_ne!(second.pid, first.pid);
     assert_eq!(running.newest("p2"), other);
@@ -128,7 +132,7 @@ fn over_the_limit_the_job_fails_with_the_cause_and_the_last_lines() {
     let script = "echo starting; echo 'out of luck' >&2; exit 7";
     let running = Running::begin(plan(&top, 2, &[("p1", script), ("p2", "sleep 60")]));
     let other = running.newest("p2");
-    let deaths = || matches!(running.notice(|n| matches!(n, Notice::Died { .. })), Notice::Died { lines, .. } if lines == ["starting", "out of luck"]);
+    let deaths = || matches!(running.notice(|n| matches!(n, Programs::Died { .. })), Programs::Died { lines, .. } if lines == ["starting", "out of luck"]);
     assert!(deaths() && deaths() && deaths());
     let Ending::Failed(reason) = running.thread.join().unwrap().unwrap() else {
         panic!("the job did not fail");
@@ -187,7 +191,7 @@ fn an_incarnation_that_was_given_up_is_replaced_once_and_ended_although_stopped(
     // Said twice, as by a collector that was itself started again.
     running.events.blocking_send(replace.clone()).unwrap();
     running.events.blocking_send(replace).unwrap();
-    running.notice(|notice| matches!(notice, Notice::Restarted { .. }));
+    running.notice(|notice| matches!(notice, Programs::Restarted { .. }));
     let second = running.newest("p1");
     assert_ne!(first.pid, second.pid);
     assert_eq!(first.condition(), Condition::Stopped);
@@ -206,9 +210,9 @@ fn a_replaced_incarnation_that_ends_is_told_and_not_started_again() {
         pid: first.pid,
     };
     running.events.blocking_send(replace).unwrap();
-    running.notice(|notice| matches!(notice, Notice::Restarted { .. }));
+    running.notice(|notice| matches!(notice, Programs::Restarted { .. }));
     first.signal(Signal::SIGKILL).unwrap();
-    let ended = running.notice(|notice| matches!(notice, Notice::GivenUpEnded { .. }));
+    let ended = running.notice(|notice| matches!(notice, Programs::GivenUpEnded { .. }));
     assert!(
         ended.to_string().ends_with("was killed by SIGKILL"),
         "{ended}"
