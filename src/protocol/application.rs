@@ -4,6 +4,9 @@
 //! answers by sending; it never waits, reads no clock and does no IO. Everything it needs to go on
 //! after a restore, its randomness included, is in the state it captures.
 
+#[cfg(test)]
+pub(crate) mod trial;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::application::Quantities;
+use super::application::{Application, Quantities, Setup};
 use super::frame::Batch;
 use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
 use super::mode::Mode;
@@ -83,6 +83,30 @@ pub struct Facts {
     pub in_channels: Quantities,
     /// What the process's initial state holds.
     pub initial: Quantities,
+}
+
+impl Facts {
+    /// What a part and its state say; the quantities are counted by the application.
+    pub fn of<A: Application>(
+        setup: &Setup,
+        part: &Part,
+        state: &[u8],
+        initial: Quantities,
+    ) -> Self {
+        let (outputs, inputs) = part.channel_facts();
+        let mut in_channels = Quantities::new();
+        for (_, message) in part.recorded().flat_map(Batch::messages) {
+            add(&mut in_channels, &A::in_message(setup, message));
+        }
+        Self {
+            process: part.process,
+            outputs,
+            inputs,
+            in_state: A::in_state(setup, state),
+            in_channels,
+            initial,
+        }
+    }
 }
 
 /// One end of a channel in [`Facts`].

@@ -391,7 +391,7 @@ impl Collector {
                 self.run_all(effects);
             }
             Phase::Ending(target) if self.collection.is_idle() => {
-                self.next_generation(target, effects)
+                self.next_generation(target, effects);
             }
             Phase::Gathering if self.members.all_present() => {
                 self.phase = Phase::Preparing;

@@ -13,6 +13,16 @@ impl<A: Application> Process<A> {
         effects.push(Effect::Greet(channel, greeting));
     }
 
+    /// Whether a hello would now be welcomed or refused, and not only be told to wait.
+    pub fn would_answer(&self, channel: ChannelId, hello: Hello) -> bool {
+        let current = match self.phase {
+            Phase::Idle => return channel.to != self.id(),
+            Phase::Loading(generation, _) => return hello.generation < generation,
+            Phase::Prepared(generation) | Phase::Running(generation) => generation,
+        };
+        channel.to != self.id() || hello.generation <= current
+    }
+
     fn greeting(&mut self, channel: ChannelId, hello: Hello) -> Greeting {
         let topology = self.setup.topology.fingerprint();
         if hello.topology != topology {
@@ -24,17 +34,11 @@ impl<A: Application> Process<A> {
         if !self.setup.topology.contains(channel) || channel.to != self.id() {
             return Greeting::Refused(format!("{channel} does not lead here"));
         }
-        let current = match self.phase {
-            Phase::Idle => return Greeting::NotYet,
-            Phase::Loading(generation, _) => generation,
-            Phase::Prepared(generation) | Phase::Running(generation) => generation,
-        };
-        if hello.generation < current {
-            let old = hello.generation;
-            return Greeting::Refused(format!("generation {old} is over, this is {current}"));
-        }
-        if hello.generation > current || self.generation().is_none() {
+        if !self.would_answer(channel, hello) {
             return Greeting::NotYet;
+        }
+        if self.generation() != Some(hello.generation) {
+            return Greeting::Refused(format!("generation {} is over", hello.generation));
         }
         let input = self
             .input(channel)

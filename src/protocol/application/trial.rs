@@ -1,0 +1,86 @@
+//! Outboxes without a process around them, to try an application in: what it sends is taken out
+//! and looked at.
+
+use std::sync::Arc;
+
+use super::{Outputs, Setup};
+use crate::protocol::Topology;
+use crate::protocol::frame::{Credit, Feedback, Frame};
+use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber, ProcessId};
+use crate::protocol::link::{Limits, Outbox};
+
+/// The outboxes of one process, on streams that take everything.
+pub(crate) struct Trial {
+    outboxes: Vec<Outbox>,
+}
+
+impl Trial {
+    pub(crate) fn new(setup: &Setup) -> Self {
+        Self::with_limits(setup, &Limits::default())
+    }
+
+    pub(crate) fn with_limits(setup: &Setup, limits: &Limits) -> Self {
+        let everything = Feedback {
+            next: MessageNumber::new(1),
+            next_marker: MarkerOrdinal::new(1),
+            credit: Credit {
+                number: MessageNumber::new(u64::MAX),
+                bytes: u64::MAX,
+            },
+        };
+        let outputs = setup.topology.outputs(setup.process);
+        let open = |channel| {
+            let mut outbox = Outbox::new(channel, MessageNumber::default(), &[], limits);
+            let resumed = outbox.resume(Incarnation::new(1), everything);
+            resumed.expect("a new outbox is at its start");
+            outbox
+        };
+        Self {
+            outboxes: outputs.into_iter().map(open).collect(),
+        }
+    }
+
+    pub(crate) fn outputs(&mut self) -> Outputs<'_> {
+        Outputs::new(&mut self.outboxes)
+    }
+
+    /// What was sent since the last call: by channel, in the order it was sent.
+    pub(crate) fn sent(&mut self) -> Vec<(ChannelId, Vec<u8>)> {
+        let mut sent = Vec::new();
+        for outbox in &mut self.outboxes {
+            while let Some(frame) = outbox.next_frame() {
+                let Frame::Messages(batch) = frame else {
+                    panic!("applications send no markers");
+                };
+                let messages = batch.messages();
+                sent.extend(messages.map(|(_, message)| (outbox.channel(), message.to_vec())));
+            }
+        }
+        sent
+    }
+}
+
+/// A setup for the process at place `index` of a graph of `p1`, `p2`, … with these channels.
+pub(crate) fn setup(
+    application: &str,
+    channels: &[&str],
+    index: u32,
+    settings: serde_json::Value,
+) -> Setup {
+    let channels: Vec<ChannelId> = channels
+        .iter()
+        .map(|text| text.parse().expect("a channel"))
+        .collect();
+    let ends = channels
+        .iter()
+        .flat_map(|channel| [channel.from, channel.to]);
+    let last = ends.map(ProcessId::get).max().unwrap_or(index).max(index);
+    let names = (0..=last).map(|place| ProcessId::new(place).to_string());
+    Setup {
+        topology: Arc::new(Topology::new(names.collect(), channels).expect("a topology")),
+        process: ProcessId::new(index),
+        application: application.to_owned(),
+        settings,
+        seed: 7,
+    }
+}
