@@ -2,6 +2,11 @@
 //! right, and restarts from it.
 
 pub mod apps;
+pub mod check;
+pub mod collector;
 pub mod control;
+pub mod job;
 pub mod protocol;
+pub mod store;
+pub mod wire;
 pub mod world;

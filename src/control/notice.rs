@@ -124,13 +124,21 @@ impl fmt::Display for Programs {
             Self::Swept { pids } => {
                 write!(f, "ended what an earlier run left behind: {}", listed(pids))
             }
-            Self::Died { who, pid, how, lines } => {
+            Self::Died {
+                who,
+                pid,
+                how,
+                lines,
+            } => {
                 write!(f, "{who} (pid {pid}) {how}")?;
                 lines.iter().try_for_each(|line| write!(f, "\n  | {line}"))
             }
             Self::Restarted { who, pid } => write!(f, "{who} started again (pid {pid})"),
             Self::GivenUp { who, pid } => {
-                write!(f, "{who} (pid {pid}) does not answer: another takes its place")
+                write!(
+                    f,
+                    "{who} (pid {pid}) does not answer: another takes its place"
+                )
             }
             Self::GivenUpEnded { who, pid, how } => {
                 write!(f, "{who}'s replaced incarnation (pid {pid}) {how}")
@@ -158,17 +166,15 @@ fn listed(pids: &[u32]) -> String {
     texts.join(", ")
 }
 
-fn job(
-    f: &mut fmt::Formatter<'_>,
-    event: &JobEvent,
-    verdicts: Option<&Verdicts>,
-) -> fmt::Result {
+fn job(f: &mut fmt::Formatter<'_>, event: &JobEvent, verdicts: Option<&Verdicts>) -> fmt::Result {
     match event {
         JobEvent::Joined { process, pid, .. } => write!(f, "{process} has joined (pid {pid})"),
         JobEvent::Lost { process, .. } => write!(f, "{process} is lost"),
         JobEvent::Begun { snapshot } => write!(f, "{snapshot} has begun"),
         JobEvent::Complete(complete) => f.write_str(&snapshot(complete, verdicts)),
-        JobEvent::Aborted { snapshot, reason, .. } => write!(f, "{snapshot} aborted: {reason}"),
+        JobEvent::Aborted {
+            snapshot, reason, ..
+        } => write!(f, "{snapshot} aborted: {reason}"),
         JobEvent::Failed { reason } => write!(f, "no snapshot: {reason}"),
         JobEvent::Restoring {
             generation,
@@ -217,11 +223,18 @@ fn snapshot(complete: &Complete, verdicts: Option<&Verdicts>) -> String {
 
 /// All verdicts in a few words: those that hold by name, those that do not with the evidence.
 pub fn verdict_line(verdicts: &Verdicts) -> String {
-    let holding = verdicts.0.iter().filter(|verdict| verdict.holds == Answer::Yes);
+    let holding = verdicts
+        .0
+        .iter()
+        .filter(|verdict| verdict.holds == Answer::Yes);
     let holding: Vec<_> = holding.map(|verdict| verdict.name).collect();
-    let failing = verdicts.0.iter().filter(|verdict| verdict.holds == Answer::No);
-    let failing: Vec<_> =
-        failing.map(|verdict| format!("NOT {}: {}", verdict.name, verdict.evidence)).collect();
+    let failing = verdicts
+        .0
+        .iter()
+        .filter(|verdict| verdict.holds == Answer::No);
+    let failing: Vec<_> = failing
+        .map(|verdict| format!("NOT {}: {}", verdict.name, verdict.evidence))
+        .collect();
     match (holding.is_empty(), failing.is_empty()) {
         (_, true) => holding.join(", "),
         (true, false) => failing.join("; "),
@@ -265,7 +278,10 @@ mod tests {
             "lines": ["last words"],
         });
         assert_eq!(json, expected);
-        assert_eq!(died.to_string(), "p1 (pid 7) was killed by SIGKILL\n  | last words");
+        assert_eq!(
+            died.to_string(),
+            "p1 (pid 7) was killed by SIGKILL\n  | last words"
+        );
     }
 
     #[test]
@@ -290,7 +306,10 @@ mod tests {
         let line = "s4 complete in 12 ms, 3 in channels, money 170 + 30 of 200";
         assert_eq!(notice.to_string(), line);
         let json = serde_json::to_value(&notice).unwrap();
-        assert_eq!((&json["event"], &json["snapshot"]), (&"complete".into(), &"s4".into()));
+        assert_eq!(
+            (&json["event"], &json["snapshot"]),
+            (&"complete".into(), &"s4".into())
+        );
         assert!(json.get("verdicts").is_none());
     }
 }

@@ -69,7 +69,10 @@ impl Place {
             None => return Err(PlaceError::NoJobFile(directory.root().to_owned())),
         };
         // A directory may have been moved, or named differently from what the file says.
-        Ok((Job::load(&file)?.with_directory(directory.root()), directory))
+        Ok((
+            Job::load(&file)?.with_directory(directory.root()),
+            directory,
+        ))
     }
 }
 
@@ -88,6 +91,9 @@ mod tests {
         assert!(missing.contains("no job directory at") && missing.contains("bank.cutline"));
         std::fs::create_dir(top.path().join("bank.cutline")).unwrap();
         let empty = place("bank.cutline").job().unwrap_err().to_string();
-        assert!(empty.contains("no job.toml in") && empty.contains("--job FILE"), "{empty}");
+        assert!(
+            empty.contains("no job.toml in") && empty.contains("--job FILE"),
+            "{empty}"
+        );
     }
 }

@@ -43,7 +43,9 @@ mod tests {
         let mut used = Used::default();
         let now = Instant::now();
         let mut next = |at: u64| used.next(&allowed, now + Duration::from_secs(at));
-        let pauses: Vec<_> = (0..5).map(|at| next(at).map(|pause| pause.as_millis())).collect();
+        let pauses: Vec<_> = (0..5)
+            .map(|at| next(at).map(|pause| pause.as_millis()))
+            .collect();
         assert_eq!(pauses, [Some(0), Some(5), Some(10), Some(20), None]);
         // The first two have left the window.
         assert_eq!(next(61), Some(Duration::from_millis(10)));

@@ -202,5 +202,6 @@ fn plan(job: &Job, directory: &JobDirectory, programs: &Programs, log_format: &s
         directory: directory.clone(),
         members: std::iter::once(collector).chain(nodes).collect(),
         restarts: job.restarts(),
+        silence: job.silence(),
     }
 }

@@ -62,6 +62,8 @@ pub struct Plan {
     pub members: Vec<Member>,
     /// How often one may be started again.
     pub restarts: Restarts,
+    /// How long a node may be silent.
+    pub silence: Duration,
 }
 
 /// What a supervisor must know of what happens inside the job.
@@ -76,6 +78,8 @@ pub enum News {
         /// The pid it said it had.
         pid: u32,
     },
+    /// This process has not joined the collector for as long as a node may be silent.
+    Absent(Who),
     /// The job has come to its end.
     Finished,
     /// The job cannot go on; why.
@@ -156,6 +160,8 @@ struct Seat<'a> {
 /// The incarnation that counts; others of the same program have been given up.
 struct Current {
     process: OsProcess,
+    /// When it was started.
+    since: Instant,
     /// Where its log begins in the file.
     log_from: u64,
 }
@@ -235,7 +241,14 @@ impl<'a> Supervisor<'a> {
     fn hear(&mut self, event: News) -> Step {
         match event {
             News::Running => self.has_run = true,
-            News::Replace { who, pid } => return Ok(self.replace(&who, pid)),
+            News::Replace { who, pid } => {
+                return Ok(self.replace(&who, |current| current.process.pid == pid));
+            }
+            News::Absent(who) => {
+                // One that has just been started may still come.
+                let silence = self.plan.silence;
+                return Ok(self.replace(&who, |current| current.since.elapsed() >= silence));
+            }
             News::Finished => return Ok(Some(Ending::Finished)),
             News::Failed(reason) => return Ok(Some(Ending::Failed(reason))),
         }
@@ -268,7 +281,12 @@ impl<'a> Supervisor<'a> {
         let record = incarnations::record_path(&self.plan.directory, who, pid);
         let process = incarnations::write(&record, pid, self.started).map_err(spawn_error)?;
         self.incarnations.insert(pid, (who.clone(), process));
-        seat.current = Some(Current { process, log_from });
+        let since = Instant::now();
+        seat.current = Some(Current {
+            process,
+            since,
+            log_from,
+        });
         seat.due = None;
         self.children
             .spawn(async move { (pid, child.wait().await) });
@@ -364,13 +382,13 @@ impl<'a> Supervisor<'a> {
         None
     }
 
-    /// The collector has given an incarnation up. If it is the one that counts and still exists,
-    /// another takes its place; if not, it has been or is just being replaced already.
-    fn replace(&mut self, who: &Who, pid: u32) -> Option<Ending> {
+    /// A node does not answer. If the incarnation that counts is the one that is meant and still
+    /// exists, another takes its place; if not, it has been or is just being replaced already.
+    fn replace(&mut self, who: &Who, is_meant: impl Fn(&Current) -> bool) -> Option<Ending> {
         let seat = self.seats.get_mut(who)?;
         let given_up = seat
             .current
-            .take_if(|current| current.process.pid == pid && current.process.exists())?;
+            .take_if(|current| is_meant(current) && current.process.exists())?;
         self.tell(Programs::GivenUp {
             who: who.clone(),
             pid: given_up.process.pid,

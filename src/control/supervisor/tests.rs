@@ -24,6 +24,7 @@ fn plan(top: &TempDir, max: u32, scripts: &[(&str, &str)]) -> Plan {
             window: Duration::from_secs(600),
             backoff: Duration::from_millis(1),
         },
+        silence: Duration::from_millis(200),
     }
 }
 
@@ -218,6 +219,25 @@ fn a_replaced_incarnation_that_ends_is_told_and_not_started_again() {
         "{ended}"
     );
     assert_eq!(all(&running.directory).len(), 1);
+    running.end().unwrap();
+}
+
+#[test]
+fn a_node_that_never_joins_is_replaced_when_it_has_had_its_time() {
+    let top = tempfile::tempdir().unwrap();
+    let running = Running::begin(plan(&top, 3, &[("p1", "sleep 60")]));
+    let first = running.newest("p1");
+    until("the replacement", || {
+        running
+            .events
+            .blocking_send(News::Absent(Who::named("p1")))
+            .unwrap();
+        running
+            .notices
+            .try_iter()
+            .any(|notice| matches!(notice, Programs::Restarted { .. }))
+    });
+    assert!(first.exists() && running.newest("p1") != first);
     running.end().unwrap();
 }
 
