@@ -5,9 +5,12 @@
 //! finds a job, asks its collector or reads its store, and shows how it stands.
 
 pub mod client;
+pub mod command;
 pub mod detach;
 pub mod directory;
 pub mod incarnations;
+pub mod interrupt;
+pub mod log;
 pub mod logs;
 pub mod notice;
 pub mod place;
@@ -16,6 +19,7 @@ pub mod session;
 pub mod stop;
 pub mod supervisor;
 pub mod table;
+pub mod up;
 pub mod view;
 pub mod watch;
 pub mod who;

@@ -76,6 +76,13 @@ pub enum Detached {
     },
 }
 
+impl Detached {
+    /// Whether the job has run, or may yet.
+    pub const fn has_run(&self) -> bool {
+        !matches!(self, Self::Failed { start: true, .. })
+    }
+}
+
 /// Executes this program in the background with these arguments, and waits until the job runs.
 /// Cancelling `interrupted` ends the background again.
 ///
@@ -125,6 +132,8 @@ pub async fn detach(
 fn spawn(arguments: &[OsString], log: File) -> io::Result<Child> {
     // The child makes itself a session of its own, which the leader of a group could not.
     Command::new(std::env::current_exe()?)
+        // It would send itself into the background, and that one itself, and so on.
+        .env_remove("CUTLINE_DETACH")
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -109,6 +109,26 @@ impl Notice {
     }
 }
 
+impl Notice {
+    /// Whether it tells of something that should not be.
+    pub fn is_bad(&self) -> bool {
+        match self {
+            Self::Programs(programs) => matches!(
+                programs,
+                Programs::Died { .. } | Programs::GivenUp { .. } | Programs::Left { .. }
+            ),
+            Self::Job { event, verdicts } => {
+                let fails = verdicts.as_ref().is_some_and(|verdicts| !verdicts.hold());
+                let bad = matches!(
+                    event,
+                    JobEvent::Aborted { .. } | JobEvent::Failed { .. } | JobEvent::Ended { .. }
+                );
+                bad || fails
+            }
+        }
+    }
+}
+
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -87,7 +87,7 @@ pub async fn end(
 }
 
 /// Waits until all are gone, at most so long; answers which are still there.
-async fn gone(processes: &[OsProcess], at_most: Duration) -> Vec<OsProcess> {
+pub async fn gone(processes: &[OsProcess], at_most: Duration) -> Vec<OsProcess> {
     let deadline = Instant::now() + at_most;
     loop {
         let left = existing(processes);

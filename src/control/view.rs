@@ -4,10 +4,12 @@
 mod list;
 mod show;
 mod status;
+mod verify;
 
 pub use list::{ListView, SnapshotRow};
 pub use show::{ChannelRow, ProcessRow, QuantityRow, ShowView};
 pub use status::{ProcessState, StatusView};
+pub use verify::VerifyView;
 
 use serde::Serialize;
 
