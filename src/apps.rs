@@ -1,6 +1,11 @@
 //! The applications that come with the crate: enough to try a snapshot, to measure one, and to
 //! see it proved. Each is an [`Application`] as a user would write it.
 
+/// Compiles the examples of the page on applications.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/applications.md")]
+mod page {}
+
 mod bank;
 mod count;
 mod form;

@@ -189,6 +189,13 @@ impl<A: Application> World<A> {
         self.collector.as_ref()
     }
 
+    /// Whether everyone runs, by the collector's account.
+    pub fn is_running(&self) -> bool {
+        self.collector
+            .as_ref()
+            .is_some_and(|collector| collector.status().phase == "running")
+    }
+
     /// Frames on the wire of a channel.
     pub fn on_the_wire(&self, channel: ChannelId) -> usize {
         self.links[&channel].wire.len()

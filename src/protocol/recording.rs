@@ -93,8 +93,8 @@ impl Recording {
 
     /// A new batch has come in on an input: it is in the channel unless the marker has come.
     pub(super) fn arrived(&mut self, input: usize, batch: &Batch) {
-        let input = &mut self.inputs[input];
-        if input.open && self.stage == Stage::Open {
+        // A part that is whole has given its inputs away, and every marker has come.
+        if let Some(input) = self.inputs.get_mut(input).filter(|input| input.open) {
             self.bytes += batch.bytes();
             input.part.share.push(batch.clone());
         }
@@ -102,8 +102,12 @@ impl Recording {
 
     /// Marker-receiving rule, second half: the channel's state is what has been recorded so far.
     pub(super) fn close(&mut self, input: usize, marker: &Marker) {
-        if marker.snapshot == self.snapshot {
-            self.inputs[input].open = false;
+        if let Some(input) = self.inputs.get_mut(input) {
+            assert_eq!(
+                marker.snapshot, self.snapshot,
+                "a marker closes its own snapshot only"
+            );
+            input.open = false;
         }
     }
 

@@ -39,8 +39,8 @@ struct Open {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Collection {
     open: BTreeMap<SnapshotId, Open>,
-    /// The last id given out.
-    last: SnapshotId,
+    /// The last id whose begin record is known to stand, which is what gives an id out.
+    begun: SnapshotId,
     /// Ended and still in the store: of which generation, and whether complete.
     stored: BTreeMap<SnapshotId, (Generation, bool)>,
     periodic_from_ms: u64,
@@ -58,12 +58,19 @@ impl Collection {
         self.open.is_empty()
     }
 
-    /// All ids up to this one have ended.
+    /// All ids up to this one have ended. An id whose begin record could not be written is not
+    /// among them unless a later one stands: it may still be given out, by a later term.
     pub(super) fn low(&self) -> SnapshotId {
         match self.open.keys().next() {
-            Some(first) => SnapshotId::new(first.get() - 1),
-            None => self.last,
+            Some(first) => SnapshotId::new(first.get() - 1).min(self.begun),
+            None => self.begun,
         }
+    }
+
+    /// The last id that is, or is about to be, given out.
+    fn last(&self) -> SnapshotId {
+        let open = self.open.keys().next_back().copied();
+        open.unwrap_or_default().max(self.begun)
     }
 
     /// The newest complete snapshot of a generation, of those that satisfy a condition.
@@ -86,7 +93,7 @@ impl Collection {
 
     /// Whether one more id keeps the window of ids above the low watermark within its bound.
     fn has_room(&self, open_max: u64) -> bool {
-        self.last.get() - self.low().get() < open_max
+        self.last().get() - self.low().get() < open_max
     }
 
     /// The next periodic snapshot begins an interval from now.
@@ -100,7 +107,7 @@ impl Collector {
     pub(super) fn read_snapshots(&mut self, snapshots: Vec<(Begun, Option<Manifest>)>) {
         for (begun, manifest) in snapshots {
             let id = begun.snapshot;
-            self.collection.last = self.collection.last.max(id);
+            self.collection.begun = self.collection.begun.max(id);
             match manifest {
                 Some(manifest) => {
                     let ended = (manifest.generation, manifest.is_complete());
@@ -126,7 +133,7 @@ impl Collector {
     pub(super) fn begin_wanted(&mut self, effects: &mut Vec<CollectorEffect>) {
         while self.collection.has_room(self.policy.open_max) {
             let (asker, initiators) = if let Some((_, last @ None)) = &mut self.stopping {
-                *last = Some(self.collection.last.next());
+                *last = Some(self.collection.last().next());
                 (None, self.initiators())
             } else if let Some((asker, initiators)) = self.wanted.pop_front() {
                 (Some(asker), initiators)
@@ -153,8 +160,7 @@ impl Collector {
         initiators: BTreeSet<ProcessId>,
         effects: &mut Vec<CollectorEffect>,
     ) {
-        let id = self.collection.last.next();
-        self.collection.last = id;
+        let id = self.collection.last().next();
         let open = Open {
             generation: self.generation,
             mode: self.policy.mode,
@@ -188,8 +194,8 @@ impl Collector {
             Outcome::Exists(Record::Begun(begun)) => begun.nonce == self.nonce,
             Outcome::Exists(_) => false,
             Outcome::Failed(reason) => {
-                // Nobody was triggered, so nothing of it can exist but perhaps the record, which
-                // a later term would end. The id is not used again.
+                // Nobody was triggered, so nothing of it can exist but perhaps the record: the
+                // next try finds it, and its own nonce in it.
                 let asker = open.asker;
                 self.collection.open.remove(&snapshot);
                 let reason = format!("{snapshot} could not begin: {reason}");
@@ -201,6 +207,7 @@ impl Collector {
             }
         };
         open.stage = Stage::Gathering;
+        self.collection.begun = self.collection.begun.max(snapshot);
         if !ours {
             let again = (open.asker.take(), open.initiators.clone());
             self.abort(

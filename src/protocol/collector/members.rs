@@ -16,6 +16,9 @@ const RETURN_MS: u64 = 500;
 /// the join of its successor may cross.
 const CLAIM_MS: u64 = 2_000;
 
+/// Claimants that may wait for one process; more push out the oldest.
+const CLAIMS_MAX: usize = 16;
+
 /// Incarnations remembered as lost, for each process: what returns of them is refused.
 const LOST_MAX: usize = 16;
 
@@ -34,7 +37,8 @@ pub(super) struct Member {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Members {
     members: BTreeMap<ProcessId, Option<Member>>,
-    claims: BTreeMap<ProcessId, (Join, u64)>,
+    /// Second claimants of a process, in the order they came, and since when they wait.
+    claims: BTreeMap<ProcessId, VecDeque<(Join, u64)>>,
     lost: BTreeMap<ProcessId, VecDeque<Incarnation>>,
 }
 
@@ -60,7 +64,10 @@ impl Members {
                 .processes()
                 .map(|process| (process, None))
                 .collect(),
-            claims: BTreeMap::new(),
+            claims: topology
+                .processes()
+                .map(|process| (process, VecDeque::new()))
+                .collect(),
             lost: BTreeMap::new(),
         }
     }
@@ -80,7 +87,12 @@ impl Members {
                 Admission::Succeeded(member.incarnation)
             }
             Some(_) => {
-                self.claims.insert(process, (join, now_ms));
+                let claims = self.claims.entry(process).or_default();
+                claims.retain(|(claim, _)| claim.incarnation != join.incarnation);
+                claims.push_back((join, now_ms));
+                if claims.len() > CLAIMS_MAX {
+                    claims.pop_front();
+                }
                 return Admission::Waits;
             }
         };
@@ -120,19 +132,14 @@ impl Members {
         incarnation: Incarnation,
         now_ms: u64,
     ) -> Option<Join> {
-        if self
-            .claims
-            .get(&process)
-            .is_some_and(|(join, _)| join.incarnation == incarnation)
-        {
-            self.claims.remove(&process);
-        }
+        let claims = self.claims.get_mut(&process)?;
+        claims.retain(|(claim, _)| claim.incarnation != incarnation);
         let member = self.members.get_mut(&process)?.as_mut()?;
         if member.incarnation != incarnation {
             return None;
         }
         member.away_since_ms.get_or_insert(now_ms);
-        self.claims.remove(&process).map(|(join, _)| join)
+        claims.pop_front().map(|(join, _)| join)
     }
 
     /// Nodes away or silent for too long.
@@ -150,16 +157,16 @@ impl Members {
 
     /// Claimants that have waited in vain.
     pub(super) fn refused_claims(&mut self, now_ms: u64) -> Vec<Join> {
-        let late: Vec<_> = self
-            .claims
-            .iter()
-            .filter(|(_, (_, since_ms))| now_ms - since_ms >= CLAIM_MS)
-            .map(|(&process, _)| process)
-            .collect();
-        let claims = late
-            .into_iter()
-            .filter_map(|process| self.claims.remove(&process));
-        claims.map(|(join, _)| join).collect()
+        let mut refused = Vec::new();
+        for claims in self.claims.values_mut() {
+            while claims
+                .front()
+                .is_some_and(|(_, since_ms)| now_ms - since_ms >= CLAIM_MS)
+            {
+                refused.extend(claims.pop_front().map(|(join, _)| join));
+            }
+        }
+        refused
     }
 
     /// The node of this process is lost. Returns a claimant that now has its turn.
@@ -167,7 +174,10 @@ impl Members {
         if let Some(member) = self.members.get_mut(&process).and_then(Option::take) {
             remember(self.lost.entry(process).or_default(), member.incarnation);
         }
-        self.claims.remove(&process).map(|(join, _)| join)
+        self.claims
+            .get_mut(&process)?
+            .pop_front()
+            .map(|(join, _)| join)
     }
 
     /// Forgives everyone this much silence.

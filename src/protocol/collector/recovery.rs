@@ -242,7 +242,11 @@ impl Collector {
     }
 
     /// Nodes that are away or silent for too long are lost, and replaced.
+    /// A collector that does not lead yet declares nobody lost: its word would not be heard.
     pub(super) fn look_for_losses(&mut self, effects: &mut Vec<CollectorEffect>) {
+        if !self.leads() {
+            return;
+        }
         for claimant in self.members.refused_claims(self.now_ms) {
             let name = self.topology.name(claimant.process);
             let reason = format!("another node is live for {name}: stop that one first");
@@ -403,8 +407,10 @@ impl Collector {
             {
                 self.run_all(effects);
             }
-            Phase::Running => self.begin_wanted(effects),
             _ => {}
+        }
+        if self.phase == Phase::Running {
+            self.begin_wanted(effects);
         }
     }
 

@@ -1,0 +1,25 @@
+//! The verdicts: what a snapshot is worth, judged after the fact from what its parts say.
+//!
+//! Conservation is not proof: a program that computes a channel's state as sent minus received
+//! balances on any cut. So each verdict stands alone, with its evidence, and fails for its own
+//! reason only. This module judges; reading the parts is the store's ([`verify`]).
+//!
+//! | verdict | it holds if |
+//! |---|---|
+//! | `complete` | every process has one part, and every channel both its ends |
+//! | `intact` | every part file is as the manifest notes it: length, checksum, facts |
+//! | `non-negative` | no channel handled more messages than were sent on it |
+//! | `exact` | a channel's state is precisely the messages last handled+1 … last sent |
+//! | `conserved` | every quantity, in states plus in channels, is what the job began with |
+//!
+//! [`verify`]: crate::store::verify
+
+mod exact;
+mod judge;
+mod verdict;
+mod verified;
+
+pub(crate) use judge::process_name;
+pub use judge::{Cut, Files, Totals, judge, judge_manifest, totals};
+pub use verdict::{Answer, Verdict, Verdicts};
+pub use verified::{PartState, Verified, VerifiedPart};

@@ -1,0 +1,141 @@
+//! What became of verifying one snapshot: the verdicts, and what each rests on.
+//!
+//! As JSON (stable; more fields may come):
+//!
+//! ```json
+//! {
+//!   "snapshot": "s42", "generation": "g7", "mode": "classic",
+//!   "outcome": "complete", "reason": null, "holds": true,
+//!   "verdicts": [{"name": "complete", "holds": "yes", "evidence": "2 parts, …"}],
+//!   "quantities": {"money": {"in_states": 190, "in_channels": 10,
+//!                            "initial": 200, "expected": 200}},
+//!   "parts": [{"process": "alice", "file": "snapshots/s42/alice.part", "bytes": 512,
+//!              "state": "intact", "fault": null}]
+//! }
+//! ```
+//!
+//! `outcome` is `complete` or `aborted`, with the reason in `reason`. A verdict `holds` `yes`,
+//! `no` or `unknown`; the snapshot `holds` if none is `no`. The `state` of a part is `intact`,
+//! `missing` or `damaged`, with what is wrong in `fault`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::judge::{Cut, Totals, aborted, judge, totals};
+use super::verdict::Verdicts;
+use crate::protocol::ids::{Generation, SnapshotId};
+use crate::protocol::mode::Mode;
+use crate::protocol::records::Manifest;
+
+/// What became of verifying one snapshot. Prints as a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// The snapshot.
+    #[serde(serialize_with = "as_written")]
+    pub snapshot: SnapshotId,
+    /// The generation it is of.
+    #[serde(serialize_with = "as_written")]
+    pub generation: Generation,
+    /// How it was taken.
+    pub mode: Mode,
+    /// `complete` or `aborted`.
+    pub outcome: &'static str,
+    /// Why it was aborted.
+    pub reason: Option<String>,
+    /// Whether no verdict fails.
+    pub holds: bool,
+    /// The verdicts.
+    pub verdicts: Verdicts,
+    /// Where each quantity is.
+    pub quantities: BTreeMap<String, Totals>,
+    /// The part files, in the order of the manifest.
+    pub parts: Vec<VerifiedPart>,
+}
+
+/// One part file of a snapshot that was verified.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VerifiedPart {
+    /// The name of the process.
+    pub process: String,
+    /// The name of the file in the store.
+    pub file: String,
+    /// Its length, as the manifest notes it.
+    pub bytes: u64,
+    /// What was found.
+    pub state: PartState,
+    /// What is wrong with it.
+    pub fault: Option<String>,
+}
+
+/// What was found where a part file should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartState {
+    /// The file, as it was written.
+    Intact,
+    /// Nothing.
+    Missing,
+    /// Something else.
+    Damaged,
+}
+
+impl Verified {
+    /// The result for a complete snapshot.
+    pub fn complete(manifest: &Manifest, cut: &Cut<'_>, parts: Vec<VerifiedPart>) -> Self {
+        Self {
+            quantities: totals(cut),
+            parts,
+            ..Self::new(manifest, judge(cut))
+        }
+    }
+
+    /// The result for an aborted snapshot.
+    pub fn aborted(manifest: &Manifest, reason: &str) -> Self {
+        Self {
+            outcome: "aborted",
+            reason: Some(reason.to_owned()),
+            ..Self::new(manifest, aborted(reason))
+        }
+    }
+
+    fn new(manifest: &Manifest, verdicts: Verdicts) -> Self {
+        Self {
+            snapshot: manifest.snapshot,
+            generation: manifest.generation,
+            mode: manifest.mode,
+            outcome: "complete",
+            reason: None,
+            holds: verdicts.hold(),
+            verdicts,
+            quantities: BTreeMap::new(),
+            parts: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Verified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            snapshot,
+            generation,
+            outcome,
+            ..
+        } = self;
+        let judged = match (self.holds, self.reason.as_deref()) {
+            (true, _) => "every verdict holds".to_owned(),
+            (false, None) => format!("not {}", self.verdicts.failing().join(", not ")),
+            (false, Some(reason)) => reason.to_owned(),
+        };
+        write!(
+            f,
+            "{snapshot} of {generation}, {outcome}: {judged}\n{}",
+            self.verdicts
+        )
+    }
+}
+
+fn as_written<S: Serializer>(id: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(id)
+}

@@ -1,0 +1,131 @@
+//! What a job consists of, before anybody has checked that it makes sense.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::graph::Link;
+use super::read;
+use crate::protocol::link::Limits;
+use crate::protocol::mode::Mode;
+
+/// Everything a job file says; [`Job::new`](super::Job::new) checks it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parts {
+    /// The job's name.
+    pub name: String,
+    /// Whether the processes' names come from somebody else's file and keep their case.
+    pub imported: bool,
+    /// The processes, in order.
+    pub processes: Vec<String>,
+    /// The channels, in any order.
+    pub channels: Vec<Link>,
+    /// The name of the application.
+    pub application: String,
+    /// The application's settings.
+    pub settings: Map<String, Value>,
+    /// The user's own node program; none for an application that is built in.
+    pub program: Option<PathBuf>,
+    /// The seed of all the job's randomness.
+    pub seed: u64,
+    /// How snapshots are taken.
+    pub snapshots: Snapshots,
+    /// Where they are kept.
+    pub store: Store,
+    /// What happens when a node dies.
+    pub restarts: Restarts,
+    /// How much of a channel may be under way or waiting.
+    pub limits: Limits,
+    /// After this without any word from a node it counts as lost.
+    pub silence: Duration,
+    /// Where the job keeps what belongs to it.
+    pub directory: PathBuf,
+}
+
+impl Parts {
+    /// A job with all defaults, and as yet without processes, channels and application.
+    pub fn new(name: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.into(),
+            directory: directory.into(),
+            ..read::defaults()
+        }
+    }
+}
+
+/// How snapshots are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshots {
+    /// The mode.
+    pub mode: Mode,
+    /// From the begin of one periodic snapshot to the next; zero: none but on demand.
+    pub interval: Duration,
+    /// From the end of one periodic snapshot to the begin of the next, at least.
+    pub pause: Duration,
+    /// After this an open snapshot is aborted.
+    pub timeout: Duration,
+    /// Snapshots that may be open at once.
+    pub open_max: u64,
+    /// Failures in a row that are tolerated; one more ends the job.
+    pub failures_tolerated: u32,
+    /// Who is triggered; empty: one process in each root component.
+    pub initiators: Vec<String>,
+}
+
+/// Where snapshots are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// The store; none for the directory `store` in the job's own.
+    pub url: Option<Url>,
+    /// Complete snapshots that are kept.
+    pub retain: u64,
+    /// Whether an older snapshot may be restored when the newest cannot be read.
+    pub fall_back: bool,
+}
+
+/// What happens when a node or the collector dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restarts {
+    /// How often one program is started again within a window; once more ends the job.
+    pub max: u32,
+    /// The window.
+    pub window: Duration,
+    /// The pause before the second restart within a window; it doubles from then on.
+    pub backoff: Duration,
+}
+
+/// No pause before a restart is longer: by then it is not the pause that helps.
+const BACKOFF_MAX: Duration = Duration::from_secs(10);
+
+impl Restarts {
+    /// How long to wait before a restart, when there were so many others within the window. The
+    /// first is immediate, for most crashes are single ones.
+    pub fn pause(&self, others: u32) -> Duration {
+        match others {
+            0 => Duration::ZERO,
+            _ => self
+                .backoff
+                .saturating_mul(2u32.saturating_pow(others - 1))
+                .min(BACKOFF_MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_restart_is_immediate_and_further_pauses_double_up_to_a_bound() {
+        let backoff = Duration::from_millis(100);
+        let restarts = Restarts {
+            max: 99,
+            window: Duration::from_secs(60),
+            backoff,
+        };
+        let pauses = [0, 1, 2, 3, 8, 40].map(|others| restarts.pause(others).as_millis());
+        assert_eq!(pauses, [0, 100, 200, 400, 10_000, 10_000]);
+    }
+}

@@ -1,0 +1,399 @@
+//! The words on a channel's stream. What a peer says is checked here, once: behind this floor
+//! a word is well formed, if not necessarily true.
+
+use super::pb;
+use super::pb::to_receiver::Word as ToReceiver;
+use super::pb::to_sender::Word as ToSender;
+use crate::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Malformed, Marker};
+use crate::protocol::ids::{
+    ChannelId, Generation, Incarnation, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
+};
+use crate::protocol::mode::Mode;
+
+/// A peer says what no correct peer says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Nothing, or a kind of word that this version does not know.
+    #[error("an empty or unknown word: is the peer of another version?")]
+    Empty,
+    /// Another word than the one that is due.
+    #[error("{came} came where {due} was due")]
+    Unexpected {
+        /// What was due.
+        due: &'static str,
+        /// What came.
+        came: &'static str,
+    },
+    /// A mode that this version does not know.
+    #[error("snapshot mode {0} is unknown: is the peer of another version?")]
+    Mode(u32),
+    /// A number that is left out or cannot be.
+    #[error("{field} is {value}, which cannot be")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// What it says.
+        value: u64,
+    },
+    /// Messages that are not packed as they should be.
+    #[error("messages from {first} on: {source}")]
+    Batch {
+        /// The number of the first.
+        first: u64,
+        /// What is wrong.
+        #[source]
+        source: Malformed,
+    },
+}
+
+/// The sender's first word.
+pub fn hello_word(channel: ChannelId, hello: &Hello) -> pb::ToReceiver {
+    let hello = pb::Hello {
+        from: channel.from.get(),
+        to: channel.to.get(),
+        nth: channel.nth,
+        topology: hello.topology,
+        generation: hello.generation.get(),
+        incarnation: hello.incarnation.get(),
+    };
+    pb::ToReceiver {
+        word: Some(ToReceiver::Hello(hello)),
+    }
+}
+
+/// Every later word of the sender.
+pub fn frame_word(frame: Frame) -> pb::ToReceiver {
+    let word = match frame {
+        Frame::Messages(batch) => ToReceiver::Messages(pb::Messages {
+            first: batch.first().get(),
+            count: batch.count(),
+            packed: batch.packed().clone(),
+        }),
+        Frame::Marker(marker) => ToReceiver::Marker(pb::Marker {
+            snapshot: marker.snapshot.get(),
+            mode: mode_number(marker.mode),
+            ordinal: marker.ordinal.get(),
+            after: marker.after.get(),
+            sent: marker.sent.get(),
+        }),
+    };
+    pb::ToReceiver { word: Some(word) }
+}
+
+/// The receiver's first word.
+pub fn greeting_word(greeting: Greeting) -> pb::ToSender {
+    let word = match greeting {
+        Greeting::Welcome {
+            incarnation,
+            feedback,
+        } => ToSender::Welcome(pb::Welcome {
+            incarnation: incarnation.get(),
+            feedback: Some(feedback.into()),
+        }),
+        Greeting::NotYet => ToSender::NotYet(pb::NotYet {}),
+        Greeting::Refused(reason) => ToSender::Refused(pb::Refused { reason }),
+    };
+    pb::ToSender { word: Some(word) }
+}
+
+/// Every later word of the receiver.
+pub fn feedback_word(feedback: Feedback) -> pb::ToSender {
+    pb::ToSender {
+        word: Some(ToSender::Feedback(feedback.into())),
+    }
+}
+
+/// Reads the sender's first word.
+///
+/// # Errors
+/// If it is anything but a hello that names a channel.
+pub fn read_hello(word: pb::ToReceiver) -> Result<(ChannelId, Hello), WireError> {
+    let hello = match word.word.ok_or(WireError::Empty)? {
+        ToReceiver::Hello(hello) => hello,
+        ToReceiver::Messages(_) => return Err(unexpected("a hello", "a frame of messages")),
+        ToReceiver::Marker(_) => return Err(unexpected("a hello", "a marker")),
+    };
+    let channel = ChannelId {
+        from: ProcessId::new(hello.from),
+        to: ProcessId::new(hello.to),
+        nth: hello.nth,
+    };
+    positive("nth", hello.nth.into())?;
+    let hello = Hello {
+        topology: hello.topology,
+        generation: Generation::new(hello.generation),
+        incarnation: Incarnation::new(hello.incarnation),
+    };
+    Ok((channel, hello))
+}
+
+/// Reads a later word of the sender.
+///
+/// # Errors
+/// If it is not a frame, or one that is torn, or a marker of an unknown mode.
+pub fn read_frame(word: pb::ToReceiver) -> Result<Frame, WireError> {
+    match word.word.ok_or(WireError::Empty)? {
+        ToReceiver::Hello(_) => Err(unexpected("a frame", "a second hello")),
+        ToReceiver::Messages(messages) => Ok(Frame::Messages(batch(messages)?)),
+        ToReceiver::Marker(marker) => Ok(Frame::Marker(Marker {
+            snapshot: SnapshotId::new(positive("snapshot", marker.snapshot)?),
+            mode: read_mode(marker.mode)?,
+            ordinal: MarkerOrdinal::new(positive("ordinal", marker.ordinal)?),
+            after: MessageNumber::new(marker.after),
+            sent: MessageNumber::new(marker.sent),
+        })),
+    }
+}
+
+/// Reads the receiver's first word.
+///
+/// # Errors
+/// If it is not a greeting.
+pub fn read_greeting(word: pb::ToSender) -> Result<Greeting, WireError> {
+    match word.word.ok_or(WireError::Empty)? {
+        ToSender::Welcome(welcome) => Ok(Greeting::Welcome {
+            incarnation: Incarnation::new(welcome.incarnation),
+            feedback: welcome.feedback.ok_or(WireError::Empty)?.try_into()?,
+        }),
+        ToSender::NotYet(_) => Ok(Greeting::NotYet),
+        ToSender::Refused(refused) => Ok(Greeting::Refused(refused.reason)),
+        ToSender::Feedback(_) => Err(unexpected("a greeting", "feedback")),
+    }
+}
+
+/// Reads a later word of the receiver.
+///
+/// # Errors
+/// If it is not feedback.
+pub fn read_feedback(word: pb::ToSender) -> Result<Feedback, WireError> {
+    match word.word.ok_or(WireError::Empty)? {
+        ToSender::Feedback(feedback) => feedback.try_into(),
+        ToSender::Welcome(_) | ToSender::NotYet(_) | ToSender::Refused(_) => {
+            Err(unexpected("feedback", "a second greeting"))
+        }
+    }
+}
+
+/// A mode as it is sent and stored. Never given to another mode once a version has used it.
+pub const fn mode_number(mode: Mode) -> u32 {
+    match mode {
+        Mode::Classic => 1,
+    }
+}
+
+/// Reads a mode.
+///
+/// # Errors
+/// If this version does not know it.
+pub const fn read_mode(number: u32) -> Result<Mode, WireError> {
+    match number {
+        1 => Ok(Mode::Classic),
+        _ => Err(WireError::Mode(number)),
+    }
+}
+
+impl From<Feedback> for pb::Feedback {
+    fn from(feedback: Feedback) -> Self {
+        Self {
+            next: feedback.next.get(),
+            next_marker: feedback.next_marker.get(),
+            credit_number: feedback.credit.number.get(),
+            credit_bytes: feedback.credit.bytes,
+        }
+    }
+}
+
+impl TryFrom<pb::Feedback> for Feedback {
+    type Error = WireError;
+
+    fn try_from(feedback: pb::Feedback) -> Result<Self, WireError> {
+        Ok(Self {
+            next: MessageNumber::new(positive("next", feedback.next)?),
+            next_marker: MarkerOrdinal::new(positive("next_marker", feedback.next_marker)?),
+            credit: Credit {
+                number: MessageNumber::new(feedback.credit_number),
+                bytes: feedback.credit_bytes,
+            },
+        })
+    }
+}
+
+fn batch(messages: pb::Messages) -> Result<Batch, WireError> {
+    let pb::Messages {
+        first,
+        count,
+        packed,
+    } = messages;
+    // The numbers of all of them, and the next, must be numbers.
+    if first.checked_add(count.into()).is_none() {
+        return Err(WireError::Field {
+            field: "first",
+            value: first,
+        });
+    }
+    Batch::new(MessageNumber::new(first), count, packed)
+        .map_err(|source| WireError::Batch { first, source })
+}
+
+fn unexpected(due: &'static str, came: &'static str) -> WireError {
+    WireError::Unexpected { due, came }
+}
+
+fn positive(field: &'static str, value: u64) -> Result<u64, WireError> {
+    if value == 0 {
+        return Err(WireError::Field { field, value });
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use prost::Message as _;
+
+    use super::*;
+
+    fn messages(first: u64, count: u32, packed: &'static [u8]) -> pb::ToReceiver {
+        let packed = packed.into();
+        pb::ToReceiver {
+            word: Some(ToReceiver::Messages(pb::Messages {
+                first,
+                count,
+                packed,
+            })),
+        }
+    }
+
+    fn marker(snapshot: u64, mode: u32, ordinal: u64) -> pb::ToReceiver {
+        pb::ToReceiver {
+            word: Some(ToReceiver::Marker(pb::Marker {
+                snapshot,
+                mode,
+                ordinal,
+                after: 7,
+                sent: 7,
+            })),
+        }
+    }
+
+    fn hello() -> (ChannelId, Hello) {
+        let channel = ChannelId {
+            from: ProcessId::new(3),
+            to: ProcessId::new(1),
+            nth: 2,
+        };
+        let hello = Hello {
+            topology: 0xbeef,
+            generation: Generation::new(4),
+            incarnation: Incarnation::new(u64::MAX),
+        };
+        (channel, hello)
+    }
+
+    fn feedback() -> Feedback {
+        Feedback {
+            next: MessageNumber::new(9),
+            next_marker: MarkerOrdinal::new(2),
+            credit: Credit {
+                number: MessageNumber::new(100),
+                bytes: 1 << 40,
+            },
+        }
+    }
+
+    #[test]
+    fn every_word_of_a_sender_comes_back_as_it_was_said() {
+        let (channel, said) = hello();
+        assert_eq!(read_hello(hello_word(channel, &said)), Ok((channel, said)));
+        let batch = read_frame(messages(5, 2, b"\x01\0\0\0a\0\0\0\0")).expect("well formed");
+        let marker = read_frame(marker(42, 1, 3)).expect("well formed");
+        for frame in [batch, marker] {
+            let bytes = frame_word(frame.clone()).encode_to_vec();
+            let word = pb::ToReceiver::decode(&bytes[..]).expect("what was encoded");
+            assert_eq!(read_frame(word), Ok(frame));
+        }
+    }
+
+    #[test]
+    fn every_word_of_a_receiver_comes_back_as_it_was_said() {
+        let welcome = Greeting::Welcome {
+            incarnation: Incarnation::new(77),
+            feedback: feedback(),
+        };
+        for greeting in [
+            welcome,
+            Greeting::NotYet,
+            Greeting::Refused("generation g1 is over".to_owned()),
+        ] {
+            assert_eq!(read_greeting(greeting_word(greeting.clone())), Ok(greeting));
+        }
+        assert_eq!(read_feedback(feedback_word(feedback())), Ok(feedback()));
+    }
+
+    #[test]
+    fn a_word_out_of_its_place_is_named() {
+        let (channel, said) = hello();
+        let error = read_hello(messages(1, 1, b"\0\0\0\0")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a frame of messages came where a hello was due"
+        );
+        assert!(read_hello(marker(1, 1, 1)).is_err());
+        assert!(read_frame(hello_word(channel, &said)).is_err());
+        assert!(read_greeting(feedback_word(feedback())).is_err());
+        assert!(read_feedback(greeting_word(Greeting::NotYet)).is_err());
+        assert_eq!(read_frame(pb::ToReceiver::default()), Err(WireError::Empty));
+        assert_eq!(
+            read_greeting(pb::ToSender::default()),
+            Err(WireError::Empty)
+        );
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_are_refused() {
+        assert_eq!(read_frame(marker(1, 9, 1)), Err(WireError::Mode(9)));
+        assert!(read_frame(marker(0, 1, 1)).is_err());
+        assert!(read_frame(marker(1, 1, 0)).is_err());
+        let mut nothing_next = feedback();
+        nothing_next.next = MessageNumber::new(0);
+        assert!(read_feedback(feedback_word(nothing_next)).is_err());
+        let (mut channel, said) = hello();
+        channel.nth = 0;
+        assert!(read_hello(hello_word(channel, &said)).is_err());
+    }
+
+    #[test]
+    fn a_batch_that_is_torn_or_beyond_all_numbers_is_refused() {
+        assert!(read_frame(messages(1, 2, b"\0\0\0\0")).is_err());
+        assert!(read_frame(messages(1, 1, b"\x09\0\0\0a")).is_err());
+        assert!(read_frame(messages(0, 1, b"\0\0\0\0")).is_err());
+        let error = read_frame(messages(u64::MAX, 1, b"\0\0\0\0")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("first is {}, which cannot be", u64::MAX)
+        );
+    }
+
+    #[test]
+    fn modes_keep_their_numbers() {
+        assert_eq!(mode_number(Mode::Classic), 1);
+        assert_eq!(read_mode(1), Ok(Mode::Classic));
+        assert_eq!(read_mode(0), Err(WireError::Mode(0)));
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_is_refused_and_never_a_panic(bytes in proptest::collection::vec(0u8.., 0..64)) {
+            if let Ok(word) = pb::ToReceiver::decode(&bytes[..]) {
+                let _ = read_hello(word.clone());
+                if let Ok(Frame::Messages(batch)) = read_frame(word) {
+                    prop_assert_eq!(batch.messages().count(), batch.count() as usize);
+                }
+            }
+            if let Ok(word) = pb::ToSender::decode(&bytes[..]) {
+                let _ = read_greeting(word.clone());
+                let _ = read_feedback(word);
+            }
+        }
+    }
+}
