@@ -8,7 +8,6 @@ pub mod control;
 pub mod job;
 pub mod net;
 pub mod protocol;
-pub mod scenario;
 pub mod store;
 pub mod wire;
 pub mod world;

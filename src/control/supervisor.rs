@@ -414,6 +414,7 @@ impl<'a> Supervisor<'a> {
 
     /// Ends everything that still exists, given up or not.
     async fn end(&mut self, hurry: &CancellationToken) {
+        self.tell(Programs::Stopping);
         let there: Vec<_> = self
             .incarnations
             .values()

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::time::sleep;
 
+use super::read::{open, records};
 use super::{CommandError, Progress, Reply, id, told};
 use crate::control::client::{ClientError, JobClient, JobStatus, ProcessStatus, SnapshotEnd};
 use crate::control::directory::JobDirectory;
@@ -13,7 +14,6 @@ use crate::control::place::Place;
 use crate::control::view::{Format, ListView, ProcessState, StatusView, View as _};
 use crate::control::who::Who;
 use crate::job::Job;
-use crate::store::Store;
 
 /// How long to look for a collector while a supervisor is there: it has just died, mostly, and
 /// is being started again.
@@ -57,7 +57,7 @@ pub async fn status(
         Ok(status) => running(&directory, status),
         Err(ClientError::NotRunning { .. }) => {
             let (job, _) = place.job()?;
-            stopped(&job, &directory).await?
+            stopped(&job, &directory, progress).await?
         }
         Err(error) => return Err(error.into()),
     };
@@ -113,11 +113,12 @@ fn state(directory: &JobDirectory, process: &ProcessStatus) -> ProcessState {
 }
 
 /// What the store says of a job that does not run.
-async fn stopped(job: &Job, directory: &JobDirectory) -> Result<StatusView, CommandError> {
-    let records = Store::open(job.store_url().as_str())
-        .await?
-        .read_all()
-        .await?;
+async fn stopped(
+    job: &Job,
+    directory: &JobDirectory,
+    progress: Progress<'_>,
+) -> Result<StatusView, CommandError> {
+    let records = records(open(job).await?.as_ref(), progress).await?;
     let snapshots = ListView::new(job.name(), &records).snapshots;
     let ids = |state: &str| -> Vec<String> {
         let of_it = snapshots.iter().filter(|row| row.state == state);

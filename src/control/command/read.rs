@@ -19,11 +19,23 @@ pub enum Which {
     One(String),
 }
 
-async fn open(job: &Job) -> Result<Store, CommandError> {
-    Ok(Store::open(job.store_url().as_str()).await?)
+/// The job's store; none, if it is a directory that is not there yet: opening would create it.
+pub(super) async fn open(job: &Job) -> Result<Option<Store>, CommandError> {
+    let url = job.store_url();
+    if url.scheme() == "file" && url.to_file_path().is_ok_and(|path| !path.exists()) {
+        return Ok(None);
+    }
+    Ok(Some(Store::open(url.as_str()).await?))
 }
 
-async fn records(store: &Store, progress: Progress<'_>) -> Result<Records, CommandError> {
+/// Everything that is written down in a store.
+pub(super) async fn records(
+    store: Option<&Store>,
+    progress: Progress<'_>,
+) -> Result<Records, CommandError> {
+    let Some(store) = store else {
+        return Ok(Records::default());
+    };
     let reading = store.read_all();
     Ok(progress
         .during(|| "for the store to be read".to_owned(), reading)
@@ -40,7 +52,7 @@ pub async fn list(
     progress: Progress<'_>,
 ) -> Result<Reply, CommandError> {
     let (job, _) = place.job()?;
-    let records = records(&open(&job).await?, progress).await?;
+    let records = records(open(&job).await?.as_ref(), progress).await?;
     Ok(Reply::yes(
         ListView::new(job.name(), &records).render(format),
     ))
@@ -58,7 +70,7 @@ pub async fn show(
 ) -> Result<Reply, CommandError> {
     let snapshot = id(snapshot)?;
     let (job, _) = place.job()?;
-    let records = records(&open(&job).await?, progress).await?;
+    let records = records(open(&job).await?.as_ref(), progress).await?;
     let found = records
         .snapshots
         .iter()
@@ -81,7 +93,7 @@ pub async fn verify(
 ) -> Result<Reply, CommandError> {
     let (job, _) = place.job()?;
     let store = open(&job).await?;
-    let records = records(&store, progress).await?;
+    let records = records(store.as_ref(), progress).await?;
     let chosen = match which {
         Which::One(text) => {
             let snapshot = id(text)?;
@@ -110,6 +122,7 @@ pub async fn verify(
             all
         }
     };
+    let store = store.expect("a store that is not there has no snapshot to choose");
     let view = verify_all(&job, &store, &chosen, progress).await?;
     Ok(Reply {
         text: view.render(format),
