@@ -18,5 +18,7 @@ mod inbound;
 mod outbound;
 mod outlet;
 mod socket;
+mod tasks;
 
-pub use streams::{Event, Streams, Timing};
+pub use streams::{Event, Streams};
+pub use tasks::Timing;

@@ -14,7 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::outlet::{Outlet, Tap, outlet};
 use super::socket::{Connection, Socket};
-use super::streams::{Dialled, Happening, Input, Shared, StreamId, What};
+use super::tasks::{Dialled, Input, Shared, StreamId, What};
 use crate::protocol::ids::ChannelId;
 use crate::wire::channel::{WireError, read_frame, read_hello};
 use crate::wire::pb;
@@ -100,9 +100,8 @@ impl Channel for Carrier {
         request: Request<Streaming<pb::ToReceiver>>,
     ) -> Result<Response<Self::CarryStream>, Status> {
         let connection = request.extensions().get::<Connection>().cloned();
-        let connection = connection
-            .filter(Connection::call)
-            .ok_or_else(|| Status::failed_precondition("open a connection for each channel"))?;
+        let connection = connection.ok_or_else(|| Status::internal("not on one of our sockets"))?;
+        connection.call();
         let (outlet, tap) = outlet(&self.shared.wakeups, self.shared.tasks.token());
         let inbound = Inbound {
             shared: Arc::clone(&self.shared),
@@ -199,12 +198,6 @@ impl Inbound {
     }
 
     async fn tell(&self, channel: ChannelId, what: What) {
-        let happening = Happening {
-            channel,
-            stream: self.stream,
-            what,
-        };
-        // Fails only when the loop is gone, and then this task is ended too.
-        let _ = self.shared.happenings.send(happening).await;
+        self.shared.tell(channel, self.stream, what).await;
     }
 }

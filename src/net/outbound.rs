@@ -14,7 +14,7 @@ use tower::service_fn;
 use super::inbound::{FRAME_BYTES, WINDOW_BYTES};
 use super::outlet::{Outlet, outlet};
 use super::socket::{Connection, Socket};
-use super::streams::{Happening, Shared, StreamId, What};
+use super::tasks::{Shared, StreamId, What};
 use crate::protocol::frame::{Greeting, Hello};
 use crate::protocol::ids::ChannelId;
 use crate::wire::channel::{WireError, hello_word, read_feedback, read_greeting};
@@ -153,12 +153,6 @@ impl Dial {
     }
 
     async fn tell(&self, what: What) {
-        let happening = Happening {
-            channel: self.channel,
-            stream: self.stream,
-            what,
-        };
-        // Fails only when the loop is gone, and then this task is ended too.
-        let _ = self.shared.happenings.send(happening).await;
+        self.shared.tell(self.channel, self.stream, what).await;
     }
 }

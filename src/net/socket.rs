@@ -36,9 +36,9 @@ impl Connection {
         }
     }
 
-    /// Marks the connection as used; `false` if it is already.
-    pub(super) fn call(&self) -> bool {
-        !self.called.swap(true, Ordering::Relaxed)
+    /// A call has been made on it.
+    pub(super) fn call(&self) {
+        self.called.store(true, Ordering::Relaxed);
     }
 
     fn is_called(&self) -> bool {

@@ -10,16 +10,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
-use tokio_util::task::TaskTracker;
 
-use super::outlet::{Outlet, Wakeups};
+use super::outlet::Outlet;
+use super::tasks::{Dialled, Happening, Input, Shared, StreamId, Timing, What};
 use super::{inbound, outbound};
 use crate::protocol::frame::{Feedback, Frame, Greeting, Hello};
 use crate::protocol::ids::{ChannelId, Generation};
@@ -33,35 +32,6 @@ pub const EVENTS_MAX: usize = 256;
 /// How long [`Streams::shutdown`] waits for tasks whose sockets are closed already. They only
 /// have to be run once more; a second is a loop that is very busy.
 pub const SHUTDOWN_MAX: Duration = Duration::from_secs(2);
-
-/// How long things may take before a stream is given up.
-#[derive(Clone, Copy, Debug)]
-pub struct Timing {
-    /// For each step of opening a stream: a connection without a call, a call without a hello, a
-    /// hello without an answer, and for one whole try of the sender. Well above a busy node's
-    /// delay; a node that is stopped for longer finds its senders dialling again.
-    pub opening: Duration,
-    /// The first pause between two tries to open a stream. Receivers that have not prepared a
-    /// generation yet mostly have a few milliseconds later.
-    pub pause: Duration,
-    /// The longest. Short beside the second in which a job is to be back.
-    pub pause_max: Duration,
-    /// How long a connection may be silent before its peer is asked for a sign of life, and then
-    /// how long that may take. It only finds hosts that have vanished, since a process that ends
-    /// closes its sockets; pings as rare as this are no burden to any HTTP/2 end or proxy.
-    pub keepalive: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            opening: Duration::from_secs(5),
-            pause: Duration::from_millis(5),
-            pause_max: Duration::from_millis(500),
-            keepalive: Duration::from_secs(30),
-        }
-    }
-}
 
 /// What a stream tells the loop; each is an input of [`crate::protocol::events::Input`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,50 +64,6 @@ pub struct Streams {
     _stop: DropGuard,
 }
 
-/// What the tasks of all streams share.
-pub(super) struct Shared {
-    pub(super) timing: Timing,
-    pub(super) happenings: mpsc::Sender<Happening>,
-    pub(super) wakeups: Arc<Wakeups>,
-    pub(super) tasks: TaskTracker,
-    pub(super) stop: CancellationToken,
-    streams: AtomicU64,
-}
-
-/// Which stream: a channel may be carried by one after another, and a late word of an earlier one
-/// means nothing any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StreamId(u64);
-
-/// What a stream's task tells.
-pub(super) struct Happening {
-    pub(super) channel: ChannelId,
-    pub(super) stream: StreamId,
-    pub(super) what: What,
-}
-
-pub(super) enum What {
-    Dialled(Hello, Box<Dialled>),
-    Greeted(Generation, Greeting, Option<Outlet<pb::ToReceiver>>),
-    Arrived(Generation, Frame),
-    Heard(Generation, Feedback),
-    Broken,
-}
-
-/// The loop's end of a stream that waits for an answer.
-pub(super) struct Dialled {
-    pub(super) input: Input,
-    /// Tells the stream's task whether it was welcome.
-    pub(super) answered: oneshot::Sender<bool>,
-}
-
-/// The loop's end of a stream for an input; dropping it closes the connection.
-pub(super) struct Input {
-    pub(super) stream: StreamId,
-    pub(super) outlet: Outlet<pb::ToSender>,
-    pub(super) end: DropGuard,
-}
-
 /// A newly dialled stream replaces the current one when it is welcomed, not before: whether it is
 /// welcome is not known here.
 #[derive(Default)]
@@ -152,12 +78,6 @@ struct Output {
     /// Once it is welcome.
     outlet: Option<Outlet<pb::ToReceiver>>,
     _end: DropGuard,
-}
-
-impl Shared {
-    pub(super) fn next_stream(&self) -> StreamId {
-        StreamId(self.streams.fetch_add(1, Ordering::Relaxed))
-    }
 }
 
 impl Streams {
@@ -175,14 +95,7 @@ impl Streams {
     ) -> Self {
         let (sender, happenings) = mpsc::channel(EVENTS_MAX);
         let stop = shutdown.child_token();
-        let shared = Arc::new(Shared {
-            timing,
-            happenings: sender,
-            wakeups: Arc::default(),
-            tasks: TaskTracker::new(),
-            stop: stop.clone(),
-            streams: AtomicU64::new(0),
-        });
+        let shared = Arc::new(Shared::new(timing, sender, stop.clone()));
         let serving = inbound::serve(listener, Arc::clone(&shared));
         shared.tasks.spawn(serving);
         Self {

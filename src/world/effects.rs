@@ -77,6 +77,7 @@ impl<A: Application> World<A> {
                     control.up.push_back(Up::Said(report));
                 }
             }
+            Effect::Halt => {}
             Effect::Fail(reason) => {
                 self.notices.push(Notice::Failed(process, reason));
                 self.crash(process);

@@ -40,8 +40,7 @@ impl<A: Application> Process<A> {
                     "the collector refuses this node: {reason}"
                 )));
             }
-            // Ending the program is the driver's.
-            Order::Halt => {}
+            Order::Halt => effects.push(Effect::Halt),
         }
     }
 

@@ -18,16 +18,16 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Endpoint, Server};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::LIMIT;
+use crate::node::LIMIT;
 
 /// A sender.
-pub struct Client {
-    pub service: ChannelClient<tonic::transport::Channel>,
+pub(crate) struct Client {
+    pub(crate) service: ChannelClient<tonic::transport::Channel>,
     words: Option<mpsc::Sender<pb::ToReceiver>>,
 }
 
 impl Client {
-    pub async fn connect(address: &str) -> Self {
+    pub(crate) async fn connect(address: &str) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
         Self {
             service: ChannelClient::new(endpoint.connect().await.unwrap()),
@@ -36,7 +36,7 @@ impl Client {
     }
 
     /// Calls, and says nothing yet.
-    pub async fn carry(&mut self) -> Streaming<pb::ToSender> {
+    pub(crate) async fn carry(&mut self) -> Streaming<pb::ToSender> {
         let (sender, words) = mpsc::channel(16);
         self.words = Some(sender);
         let carried = self.service.carry(ReceiverStream::new(words)).await;
@@ -44,13 +44,17 @@ impl Client {
     }
 
     /// Calls and says hello.
-    pub async fn open(&mut self, channel: ChannelId, hello: Hello) -> Streaming<pb::ToSender> {
+    pub(crate) async fn open(
+        &mut self,
+        channel: ChannelId,
+        hello: Hello,
+    ) -> Streaming<pb::ToSender> {
         let words = self.carry().await;
         self.say(hello_word(channel, &hello)).await;
         words
     }
 
-    pub async fn say(&mut self, word: pb::ToReceiver) {
+    pub(crate) async fn say(&self, word: pb::ToReceiver) {
         let words = self.words.as_ref().expect("after the call");
         // A receiver that has gone does not hear it.
         let _ = words.send(word).await;
@@ -58,21 +62,21 @@ impl Client {
 }
 
 /// Reads the answer to a hello.
-pub async fn greeting(words: &mut Streaming<pb::ToSender>) -> Greeting {
+pub(crate) async fn greeting(words: &mut Streaming<pb::ToSender>) -> Greeting {
     let word = timeout(LIMIT, words.message()).await.expect("in time");
     read_greeting(word.unwrap().expect("an answer")).unwrap()
 }
 
 /// A stream as a foreign receiver has it: read only when the test reads it.
-pub struct Carried {
-    pub peer: SocketAddr,
-    pub words: Streaming<pb::ToReceiver>,
+pub(crate) struct Carried {
+    pub(crate) peer: SocketAddr,
+    pub(crate) words: Streaming<pb::ToReceiver>,
     _answers: mpsc::Sender<Result<pb::ToSender, Status>>,
 }
 
 /// A receiver.
-pub struct ForeignReceiver {
-    pub address: String,
+pub(crate) struct ForeignReceiver {
+    pub(crate) address: String,
     carried: mpsc::Receiver<Carried>,
     serving: JoinHandle<()>,
 }
@@ -100,7 +104,7 @@ impl Channel for Service {
 }
 
 impl ForeignReceiver {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (sender, carried) = mpsc::channel(16);
@@ -118,7 +122,7 @@ impl ForeignReceiver {
     }
 
     /// Takes a stream, reads its hello, answers it, and reads no more.
-    pub async fn welcome(&mut self, greeting: Greeting) -> Carried {
+    pub(crate) async fn welcome(&mut self, greeting: Greeting) -> Carried {
         let carried = timeout(LIMIT, self.carried.recv()).await;
         let mut carried = carried.expect("in time").expect("serving");
         carried.words.message().await.unwrap().expect("a hello");
@@ -135,7 +139,7 @@ impl Drop for ForeignReceiver {
 }
 
 /// Passes one connection on, until it is frozen: then both sockets stay open and nothing moves.
-pub async fn freezing_proxy(target: String) -> (String, CancellationToken) {
+pub(crate) async fn freezing_proxy(target: String) -> (String, CancellationToken) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let freeze = CancellationToken::new();
