@@ -10,8 +10,13 @@
 //! `Prepare` to everyone and, when all are ready, `Run`.
 
 mod collection;
+mod ending;
+mod gathering;
+mod joining;
+mod leading;
 mod members;
 mod recovery;
+mod requests;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -224,65 +229,6 @@ impl Collector {
             Record::Log(entry) => self.logged(entry, outcome, effects),
             Record::Begun(begun) => self.begun(begun.snapshot, outcome, effects),
             Record::Manifest(manifest) => self.ended(*manifest, outcome, effects),
-        }
-    }
-
-    fn asked(&mut self, asker: RequestId, request: Request, effects: &mut Vec<CollectorEffect>) {
-        let refusal = match request {
-            Request::Snapshot { initiators } => self.want_snapshot(asker, initiators),
-            Request::Restore(snapshot) => self.want_restore(asker, snapshot, effects),
-            Request::Stop => self.want_stop(asker),
-        };
-        if let Err(reason) = refusal {
-            effects.push(CollectorEffect::Answer(asker, Err(reason)));
-        }
-    }
-
-    fn want_snapshot(
-        &mut self,
-        asker: RequestId,
-        initiators: BTreeSet<ProcessId>,
-    ) -> Result<(), String> {
-        let initiators = if initiators.is_empty() {
-            self.initiators()
-        } else {
-            initiators
-        };
-        let unreached = self.topology.unreached(&initiators);
-        if !unreached.is_empty() {
-            let names: Vec<_> = unreached
-                .into_iter()
-                .map(|p| self.topology.name(p))
-                .collect();
-            return Err(format!(
-                "no marker would reach {}: name more initiators",
-                names.join(", ")
-            ));
-        }
-        if self.stopping.is_some() {
-            return Err("the job is being stopped".to_owned());
-        }
-        if self.wanted.len() >= WANTED_MAX {
-            return Err(format!("{WANTED_MAX} snapshots are waiting already"));
-        }
-        self.wanted.push_back((asker, initiators));
-        Ok(())
-    }
-
-    fn want_stop(&mut self, asker: RequestId) -> Result<(), String> {
-        if self.stopping.is_some() {
-            return Err("the job is being stopped already".to_owned());
-        }
-        self.stopping = Some((asker, None));
-        Ok(())
-    }
-
-    /// The processes that are triggered when nobody says otherwise.
-    fn initiators(&self) -> BTreeSet<ProcessId> {
-        if self.policy.initiators.is_empty() {
-            self.topology.default_initiators().iter().copied().collect()
-        } else {
-            self.policy.initiators.clone()
         }
     }
 
