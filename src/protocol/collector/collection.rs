@@ -15,10 +15,10 @@ pub(super) enum Stage {
     Beginning,
     /// Triggered; parts come in.
     Gathering,
-    /// Its manifest is being written.
-    Ending(Box<Manifest>),
-    /// Its manifest could not be written: again from this time on.
-    Stuck(Box<Manifest>, u64),
+    /// Its manifest is being written, and could not be so often before.
+    Ending(Box<Manifest>, u32),
+    /// Its manifest could not be written, so often: again from this time on.
+    Stuck(Box<Manifest>, u32, u64),
 }
 
 /// One open snapshot.
@@ -31,6 +31,8 @@ pub(super) struct Open {
     pub(super) asker: Option<RequestId>,
     pub(super) stage: Stage,
     pub(super) parts: BTreeMap<ProcessId, StoredPart>,
+    /// It counts as a failure already: one snapshot is one failure, whatever goes wrong with it.
+    pub(super) failed: bool,
 }
 
 /// All snapshots the collector must know of.
@@ -89,9 +91,25 @@ impl Collection {
         complete.then_some(*generation)
     }
 
+    /// The ids above the low watermark that have ended. An id whose begin record stands is never
+    /// given out again, so what is not open among them has ended.
+    pub(super) fn ended_above_low(&self) -> impl Iterator<Item = (SnapshotId, bool)> + '_ {
+        let above = self.low().get() + 1..=self.begun.get();
+        let ended = above.map(SnapshotId::new);
+        let ended = ended.filter(|snapshot| !self.open.contains_key(snapshot));
+        ended.map(|snapshot| (snapshot, self.generation_of(snapshot).is_some()))
+    }
+
     /// Whether one more id keeps the window of ids above the low watermark within its bound.
     pub(super) fn has_room(&self, open_max: u64) -> bool {
         self.last().get() - self.low().get() < open_max
+    }
+
+    /// Those who wait for a snapshot to begin, which will not.
+    pub(super) fn take_askers(&mut self) -> impl Iterator<Item = RequestId> + '_ {
+        let beginning = self.open.values_mut();
+        let beginning = beginning.filter(|open| open.stage == Stage::Beginning);
+        beginning.filter_map(|open| open.asker.take())
     }
 
     /// The next periodic snapshot begins an interval from now.

@@ -2,7 +2,7 @@
 
 use super::collection::Stage;
 use super::recovery::Phase;
-use super::{Announcement, Answer, Collector, CollectorEffect, RETRY_MS};
+use super::{Announcement, Answer, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
 use crate::protocol::events::Order;
 use crate::protocol::ids::SnapshotId;
 use crate::protocol::records::{End, Manifest, Outcome, Record};
@@ -22,8 +22,21 @@ impl Collector {
             let failure = format!("{snapshot} was aborted: {reason}");
             self.write_end(snapshot, End::Aborted { reason }, effects);
             if counts {
-                self.failed(failure, effects);
+                self.failed_once(snapshot, failure, effects);
             }
+        }
+    }
+
+    fn failed_once(
+        &mut self,
+        snapshot: SnapshotId,
+        reason: String,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        if let Some(open) = self.collection.open.get_mut(&snapshot)
+            && !std::mem::replace(&mut open.failed, true)
+        {
+            self.failed(reason, effects);
         }
     }
 
@@ -52,7 +65,7 @@ impl Collector {
             topology: self.topology.fingerprint(),
             end,
         });
-        open.stage = Stage::Ending(manifest.clone());
+        open.stage = Stage::Ending(manifest.clone(), 0);
         effects.push(CollectorEffect::Create(Record::Manifest(manifest)));
     }
 
@@ -68,23 +81,14 @@ impl Collector {
             Outcome::Created => manifest,
             Outcome::Exists(Record::Manifest(stands)) => *stands,
             Outcome::Exists(_) => return,
-            Outcome::Failed(reason) => {
-                let retry_ms = self.now_ms + RETRY_MS;
-                if let Some(open) = self.collection.open.get_mut(&snapshot) {
-                    open.stage = Stage::Stuck(Box::new(manifest), retry_ms);
-                    let reason = format!("the end of {snapshot} could not be written: {reason}");
-                    self.failed(reason, effects);
-                }
-                return;
-            }
+            Outcome::Failed(reason) => return self.stuck(manifest, &reason, effects),
         };
-        let Some(open) = self.collection.open.remove(&snapshot) else {
+        if self.collection.open.remove(&snapshot).is_none() {
             return;
-        };
+        }
         let complete = manifest.is_complete();
-        self.collection
-            .stored
-            .insert(snapshot, (open.generation, complete));
+        let ended = (manifest.generation, complete);
+        self.collection.stored.insert(snapshot, ended);
         let pause_ms = self.now_ms + self.policy.pause_min_ms;
         self.collection.periodic_from_ms = self.collection.periodic_from_ms.max(pause_ms);
         if complete {
@@ -111,8 +115,28 @@ impl Collector {
         ))));
     }
 
+    /// The end could not be written, or nobody knows whether it was. It is tried again, for until
+    /// it stands nothing may be concluded; a store that stays broken ends the job.
+    fn stuck(&mut self, manifest: Manifest, reason: &str, effects: &mut Vec<CollectorEffect>) {
+        let snapshot = manifest.snapshot;
+        let Some(open) = self.collection.open.get_mut(&snapshot) else {
+            return;
+        };
+        let Stage::Ending(_, tries) = open.stage else {
+            return;
+        };
+        let tries = tries + 1;
+        open.stage = Stage::Stuck(Box::new(manifest), tries, self.now_ms + RETRY_MS);
+        let reason = format!("the end of {snapshot} could not be written: {reason}");
+        if tries >= TRIES_MAX {
+            return self.fail(reason, effects);
+        }
+        self.failed_once(snapshot, reason, effects);
+    }
+
     /// Deletes what retention no longer wants: everything below the newest complete ones, but
-    /// never what a restore would take.
+    /// never what a restore would take or is taking, nor what is not known to have ended
+    /// everywhere.
     fn retire(&mut self, effects: &mut Vec<CollectorEffect>) {
         let retain = usize::try_from(self.policy.retain).unwrap_or(usize::MAX);
         let complete = self
@@ -127,7 +151,8 @@ impl Collector {
         if complete.count() < retain {
             return;
         }
-        let oldest = oldest.min(self.restore_point());
+        let low = self.collection.low();
+        let oldest = oldest.min(self.wanted_back()).min(low.next());
         let kept = self.collection.stored.split_off(&oldest);
         for snapshot in std::mem::replace(&mut self.collection.stored, kept).into_keys() {
             effects.push(CollectorEffect::Delete(snapshot));
@@ -159,12 +184,13 @@ impl Collector {
         if let Some((asker, Some(last))) = self.stopping
             && last == snapshot
         {
+            self.stopping = None;
             effects.push(CollectorEffect::Answer(
                 asker,
                 Ok(Answer::Stopped(snapshot)),
             ));
             self.tell_all(&Order::Halt, effects);
-            self.phase = Phase::Over;
+            self.end("the job has been stopped", effects);
             effects.push(CollectorEffect::Finish);
         }
     }
@@ -197,9 +223,9 @@ impl Collector {
                     let names: Vec<_> = missing.map(|p| self.topology.name(p)).collect();
                     late.push((snapshot, names.join(", ")));
                 }
-                Stage::Stuck(manifest, retry_ms) if self.now_ms >= *retry_ms => {
-                    let manifest = manifest.clone();
-                    open.stage = Stage::Ending(manifest.clone());
+                Stage::Stuck(manifest, tries, retry_ms) if self.now_ms >= *retry_ms => {
+                    let (manifest, tries) = (manifest.clone(), *tries);
+                    open.stage = Stage::Ending(manifest.clone(), tries);
                     effects.push(CollectorEffect::Create(Record::Manifest(manifest)));
                 }
                 _ => {}

@@ -29,6 +29,7 @@ impl Collector {
                         asker: None,
                         stage: Stage::Gathering,
                         parts: BTreeMap::new(),
+                        failed: false,
                     };
                     self.collection.open.insert(id, open);
                 }
@@ -76,6 +77,7 @@ impl Collector {
             asker,
             stage: Stage::Beginning,
             parts: BTreeMap::new(),
+            failed: false,
         };
         self.collection.open.insert(id, open);
         effects.push(CollectorEffect::Create(Record::Begun(Begun {
@@ -117,12 +119,13 @@ impl Collector {
         self.collection.begun = self.collection.begun.max(snapshot);
         if !ours {
             let again = (open.asker.take(), open.initiators.clone());
-            self.abort(
-                snapshot,
-                "its id was taken by another collector".to_owned(),
-                false,
-                effects,
-            );
+            if let Some((_, Some(last))) = &mut self.stopping
+                && *last == snapshot
+            {
+                *last = self.collection.last().next();
+            }
+            let reason = "its id was taken by another collector".to_owned();
+            self.abort(snapshot, reason, false, effects);
             return self.begin(again.0, again.1, effects);
         }
         effects.push(CollectorEffect::Announce(Announcement::Begun(snapshot)));

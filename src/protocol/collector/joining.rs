@@ -101,7 +101,17 @@ impl Collector {
             open: self.collection.open().collect(),
             complete: self.restore_point(),
         };
+        let low = standing.low;
         self.tell(process, Order::Welcome(standing), effects);
+        // The node may have missed these, and has perhaps nothing of them yet but a late marker.
+        for (snapshot, complete) in self.collection.ended_above_low() {
+            let notice = Order::Ended {
+                snapshot,
+                complete,
+                low,
+            };
+            self.tell(process, notice, effects);
+        }
     }
 
     /// A control stream has closed. The node may return; a claimant that waited settles it.

@@ -6,7 +6,7 @@ use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
 use crate::protocol::records::{GenerationEntry, Record};
 
 /// Where the job is between two runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The store is being read.
     Reading,
@@ -85,6 +85,16 @@ impl Collector {
         newest.unwrap_or_else(|| self.restored())
     }
 
+    /// The oldest snapshot that a restore under way, or the next one, takes.
+    pub(super) fn wanted_back(&self) -> SnapshotId {
+        let taken = match self.phase {
+            Phase::Ending(Some(target)) => target,
+            Phase::Recording(begun) => begun.restored,
+            _ => self.restore_point(),
+        };
+        taken.min(self.restore_point())
+    }
+
     /// The newest snapshot before those that could not be loaded, along the line of generations
     /// that led here. `None` if there is none: the initial state is not taken silently.
     fn choose(&self) -> Option<SnapshotId> {
@@ -150,13 +160,14 @@ impl Collector {
         {
             self.lost_one(effects);
         }
-        match self.phase {
+        let phase = self.phase;
+        match phase {
             Phase::Surveying
                 if self.members.all_present() && self.members.all_hold(self.generation) =>
             {
                 self.run_all(effects);
             }
-            Phase::Ending(target) if self.collection.is_idle() => {
+            Phase::Ending(target) if self.collection.is_idle() && self.has_reread(effects) => {
                 self.next_generation(target, effects);
             }
             Phase::Gathering if self.members.all_present() => {

@@ -15,7 +15,7 @@ impl Collector {
         let refusal = match request {
             Request::Snapshot { initiators } => self.want_snapshot(asker, initiators),
             Request::Restore(snapshot) => self.want_restore(asker, snapshot, effects),
-            Request::Stop => self.want_stop(asker),
+            Request::Stop => self.want_stop(asker, effects),
         };
         if let Err(reason) = refusal {
             effects.push(CollectorEffect::Answer(asker, Err(reason)));
@@ -53,11 +53,20 @@ impl Collector {
         Ok(())
     }
 
-    fn want_stop(&mut self, asker: RequestId) -> Result<(), String> {
+    /// The last snapshot is the stop's own: what has not begun by now will not.
+    fn want_stop(
+        &mut self,
+        asker: RequestId,
+        effects: &mut Vec<CollectorEffect>,
+    ) -> Result<(), String> {
         if self.stopping.is_some() {
             return Err("the job is being stopped already".to_owned());
         }
         self.stopping = Some((asker, None));
+        for (asker, _) in self.wanted.drain(..) {
+            let reason = "the job is being stopped".to_owned();
+            effects.push(CollectorEffect::Answer(asker, Err(reason)));
+        }
         Ok(())
     }
 
