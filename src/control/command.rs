@@ -22,6 +22,7 @@ use crate::protocol::ids::SnapshotId;
 use crate::store::StoreError;
 
 pub use ask::{restore, snapshot, status, stop_with_snapshot};
+pub(in crate::control) use check::application_refusal;
 pub use check::check;
 pub use read::{Which, list, show, verify};
 pub use signal::{kill, pause, resume};
@@ -114,7 +115,7 @@ impl From<StoreError> for CommandError {
 impl CommandError {
     /// Whether the answer is no, as opposed to there being none.
     pub const fn is_no(&self) -> bool {
-        matches!(self, Self::No(_))
+        matches!(self, Self::No(_) | Self::UnknownProcess { .. })
     }
 }
 

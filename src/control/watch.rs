@@ -23,7 +23,7 @@ use crate::store::Store;
 /// a try costs one look at a file and at most one connection on this host.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// A job that does not run yet is spoken of after this, and then again and again.
+/// A job that does not run yet is spoken of after this, then after twice as long, and so on.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Reading one manifest takes milliseconds; where it takes longer the line does without.
@@ -70,8 +70,8 @@ struct Follower<'a> {
     listening: Instant,
     /// The newest generation that was seen to run.
     running: Generation,
-    /// Since when the job does not run, and when that was spoken of.
-    waiting: Option<(Instant, Instant)>,
+    /// Since when the job does not run, and after how long that is to be spoken of.
+    waiting: Option<(Instant, Duration)>,
 }
 
 impl<'a> Follower<'a> {
@@ -85,7 +85,7 @@ impl<'a> Follower<'a> {
             joined: BTreeSet::new(),
             listening: now,
             running: Generation::default(),
-            waiting: Some((now, now)),
+            waiting: Some((now, PATIENCE)),
         }
     }
 
@@ -132,13 +132,13 @@ impl<'a> Follower<'a> {
     }
 
     fn speak_of_waiting(&mut self) {
-        let Some((since, spoken)) = &mut self.waiting else {
+        let Some((since, after)) = &mut self.waiting else {
             return;
         };
-        if spoken.elapsed() < PATIENCE {
+        if since.elapsed() < *after {
             return;
         }
-        *spoken = Instant::now();
+        *after *= 2;
         let elapsed_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let processes = self.missing();
         let waiting = Programs::Waiting {
@@ -175,9 +175,9 @@ impl<'a> Follower<'a> {
             JobEvent::Joined { process, .. } => drop(self.joined.insert(process.clone())),
             JobEvent::Lost { process, .. } => {
                 self.joined.remove(process);
-                self.waiting.get_or_insert((now, now));
+                self.waiting.get_or_insert((now, PATIENCE));
             }
-            JobEvent::Restoring { .. } => drop(self.waiting.get_or_insert((now, now))),
+            JobEvent::Restoring { .. } => drop(self.waiting.get_or_insert((now, PATIENCE))),
             JobEvent::Running { generation, .. } => {
                 self.waiting = None;
                 self.running = *generation;
