@@ -1,6 +1,6 @@
 //! `cutline-collector`: the arguments of a collector, and their wiring.
 
-use std::error::Error as _;
+use std::convert::Infallible;
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -60,18 +60,14 @@ enum LogFormat {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    log(arguments.log_format);
-    match run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("cutline-collector: {error:#}");
-            let failed = error.downcast_ref::<CollectorError>();
-            match failed {
-                Some(CollectorError::Failed(_)) => ExitCode::from(1),
-                _ => ExitCode::from(2),
-            }
-        }
+    let ended = run(Arguments::parse());
+    let Err(error) = ended else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("cutline-collector: {error:#}");
+    match error.downcast_ref() {
+        Some(CollectorError::Failed(_)) => ExitCode::from(1),
+        _ => ExitCode::from(2),
     }
 }
 
@@ -81,11 +77,11 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if let Some(parent) = arguments.parent {
         parent::die_with(parent)?;
     }
+    log(arguments.log_format)?;
     let mut job = Job::load(&arguments.job)?;
     if let Some(dir) = &arguments.dir {
         job = job.with_directory(dir);
     }
-    let shutdown = on_signals().context("listening for signals")?;
     let listener = collector::listen(arguments.listen, arguments.insecure).await?;
     let config = Config {
         job: job.name().to_owned(),
@@ -96,37 +92,30 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         dir: job.directory().to_owned(),
         insecure: arguments.insecure,
     };
-    let ended = collector::run(config, listener, shutdown).await?;
-    tracing::info!(?ended, "bye");
-    Ok(())
-}
-
-/// Ends the program in good order on SIGTERM and SIGINT.
-fn on_signals() -> std::io::Result<CancellationToken> {
+    let mut terminate = signal(SignalKind::terminate()).context("listening for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("listening for signals")?;
     let shutdown = CancellationToken::new();
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let token = shutdown.clone();
-    tokio::spawn(async move {
+    let signalled = async {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        token.cancel();
-    });
-    Ok(shutdown)
+        shutdown.cancel();
+        std::future::pending::<Infallible>().await
+    };
+    let ended = tokio::select! {
+        ended = collector::run(config, listener, shutdown.clone()) => ended?,
+        never = signalled => match never {},
+    };
+    tracing::info!(?ended, "bye");
+    Ok(())
 }
 
-fn log(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("CUTLINE_LOG").unwrap_or_else(|error| {
-        if error
-            .source()
-            .is_some_and(|cause| !cause.is::<std::env::VarError>())
-        {
-            eprintln!("cutline-collector: CUTLINE_LOG: {error}");
-        }
-        EnvFilter::new("info")
-    });
+fn log(format: LogFormat) -> anyhow::Result<()> {
+    let filter = match std::env::var("CUTLINE_LOG") {
+        Ok(filter) => EnvFilter::try_new(filter).context("reading CUTLINE_LOG")?,
+        Err(_) => EnvFilter::new("info"),
+    };
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
@@ -134,4 +123,5 @@ fn log(format: LogFormat) {
         LogFormat::Human => logs.with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => logs.json().init(),
     }
+    Ok(())
 }

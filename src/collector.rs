@@ -1,5 +1,5 @@
 //! The collector as a program: a gRPC server around the machine
-//! [`Collector`](crate::protocol::collector::Collector).
+//! [`Collector`].
 //!
 //! One loop owns the machine. Streams and calls put what happens into one bounded queue, the
 //! store answers through tasks, and the loop carries out the machine's effects. Nothing here

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   loop ── write ──► outlet ─► tonic ─► one TCP connection a channel ─► task ─► queue ─► loop
-//!   loop ◄─ queue ◄── task ◄─── tonic ◄─────────────────────────────────  outlet ◄─ feedback ─ loop
+//!   loop ◄─ queue ◄── task ◄─── tonic ◄─────────────────────────────── outlet ◄─ feedback ── loop
 //! ```
 //!
 //! An *outlet* holds two words: what waits does so in the core's outbox, where a snapshot sees it.

@@ -146,7 +146,7 @@ impl Asks {
         }
     }
 
-    fn admit<T>(&mut self, reply: Reply<T>) -> Option<Reply<T>> {
+    fn admit<T>(&self, reply: Reply<T>) -> Option<Reply<T>> {
         if self.requests.len() + self.ends.len() + self.commands.len() < OPEN_MAX {
             return Some(reply);
         }

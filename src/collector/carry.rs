@@ -112,7 +112,7 @@ impl Driver {
         self.nodes.dismiss(key, directive(word, Vec::new()));
     }
 
-    fn replace(&mut self, process: ProcessId, incarnation: Incarnation) {
+    fn replace(&self, process: ProcessId, incarnation: Incarnation) {
         let pid = self
             .nodes
             .place((process, incarnation))

@@ -21,9 +21,9 @@ use crate::protocol::{Effect, Input, Process};
 /// How often the machine is told the time: well below any timeout a job can have.
 const CLOCK: Duration = Duration::from_millis(20);
 
-/// Messages handled from one inbox before the next has its turn: enough that the turn itself
-/// costs nothing, few enough that a marker in another inbox hardly waits.
-const TAKE_MAX: u32 = 512;
+/// Messages handled from one inbox before the next has its turn: a whole frame of small ones, so
+/// that none is split, and few enough that a marker in another inbox hardly waits.
+const TAKE_MAX: u32 = 4096;
 
 /// Events taken in before the machine's own work has its turn; each is at most one frame.
 const EVENTS_AT_ONCE: usize = 64;

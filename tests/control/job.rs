@@ -127,10 +127,4 @@ impl Running {
         self.shutdown.cancel();
         assert_eq!(self.ends().await.unwrap(), Ended::Shutdown);
     }
-
-    /// As SIGKILL would, as far as that goes within one program: connections break, nothing is
-    /// tidied up.
-    pub(crate) fn kill(self) {
-        self.task.abort();
-    }
 }

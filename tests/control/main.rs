@@ -1,9 +1,12 @@
 //! The control plane on loopback: collector, control streams and the command line's client, all
 //! real; only the nodes have no application.
 
+#![allow(clippy::unwrap_used)] // Clippy takes only the tests themselves for tests.
+
 mod job;
 mod life;
 mod node;
+mod program;
 mod streams;
 
 use std::future::Future;

@@ -20,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 /// What each process begins with.
 pub(crate) const MONEY: i64 = 100;
 
-pub(crate) const APPLICATION: &str = "still";
+/// What the nodes say they run; a built-in one, so that job files may name it.
+pub(crate) const APPLICATION: &str = "bank";
 
 /// What a node has been told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,11 @@ impl Node {
                 return told;
             }
         }
+    }
+
+    /// What it has been told by now.
+    pub(crate) fn heard(&mut self) -> Vec<Told> {
+        std::iter::from_fn(|| self.told.try_recv().ok()).collect()
     }
 
     pub(crate) async fn runs(&mut self) -> Generation {
