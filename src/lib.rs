@@ -18,8 +18,8 @@
 //!
 //! # A snapshot in memory
 //!
-//! Two processes hold ten tokens each. Four of them are on their way while a snapshot is taken, and
-//! then one process dies.
+//! Two processes hold ten tokens each. While a snapshot is taken four of them are on their way;
+//! afterwards one process dies.
 //!
 //! ```
 //! use std::path::Path;
@@ -30,7 +30,7 @@
 //! use cutline::protocol::ids::{Generation, ProcessId, SnapshotId};
 //! use cutline::protocol::process::Settings;
 //! use cutline::protocol::records::End;
-//! use cutline::world::{self, Choice, Fault, World};
+//! use cutline::world::{self, Choice, Fault, Notice, World};
 //!
 //! let text = r#"
 //!     processes = 2
@@ -51,14 +51,18 @@
 //! assert!(world.is_running());
 //!
 //! let (p1, p2) = (ProcessId::new(0), ProcessId::new(1));
-//! world.command(p1, "send p2 4");
 //! world.ask(Request::Snapshot { initiators: [p2].into() });
+//! while !world.take_notices().contains(&Notice::Recorded(p2, SnapshotId::new(1))) {
+//!     let choice = world.choices()[0];
+//!     world.apply(&choice);
+//! }
+//! world.command(p1, "send p2 4"); // p1 has not met the marker yet
 //! world.stabilize(1_000);
 //!
 //! let manifest = world.manifests().next().expect("s1 has ended");
 //! let End::Complete { parts, expected, .. } = &manifest.end else { panic!("aborted") };
 //! assert_eq!(parts[0].facts.in_state["tokens"], 6);
-//! assert_eq!(parts[1].facts.in_state["tokens"], 10, "p2 has recorded before they came");
+//! assert_eq!(parts[1].facts.in_state["tokens"], 10, "p2 recorded before they came");
 //! assert_eq!(parts[1].facts.in_channels["tokens"], 4, "so they are in the channel");
 //! assert_eq!(expected["tokens"], 20);
 //!
