@@ -27,8 +27,8 @@ pub use words::{
 };
 
 use collection::Collection;
-use members::Members;
 use leading::Reread;
+use members::Members;
 use recovery::Phase;
 
 use super::Topology;

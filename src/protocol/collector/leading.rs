@@ -73,11 +73,7 @@ impl Collector {
     }
 
     /// Takes the next term.
-    fn read_first(
-        &mut self,
-        records: Result<Records, String>,
-        effects: &mut Vec<CollectorEffect>,
-    ) {
+    fn read_first(&mut self, records: Result<Records, String>, effects: &mut Vec<CollectorEffect>) {
         let records = match records {
             Ok(records) => records,
             Err(reason) => return self.fail(reason, effects),
