@@ -96,7 +96,10 @@ fn everything_is_handled_once_in_order_however_often_streams_break() {
         in_flight.set(in_flight.get() + recorded);
     });
     let seen = (lost.get(), complete.get(), in_flight.get());
-    assert!(seen.0 > 1_000, "frames are lost on broken streams: {seen:?}");
+    assert!(
+        seen.0 > 1_000,
+        "frames are lost on broken streams: {seen:?}"
+    );
     assert!(seen.1 > 500, "markers go between the messages: {seen:?}");
     assert!(seen.2 > 500, "and cut some of them off: {seen:?}");
 }
@@ -133,7 +136,10 @@ fn a_frame_carries_what_is_queued_and_a_resent_one_is_cut_anew_by_the_credit() {
     assert_eq!(world.on_the_wire(channel), 1, "one frame");
     let outbox = |world: &World<Diary>| {
         let mut outboxes = world.process(p(1)).unwrap().outboxes().iter();
-        outboxes.find(|outbox| outbox.channel() == channel).unwrap().unacknowledged()
+        outboxes
+            .find(|outbox| outbox.channel() == channel)
+            .unwrap()
+            .unacknowledged()
     };
     assert_eq!(outbox(&world), 2, "as many messages as the window holds");
     world.apply(&Choice::Send(channel));

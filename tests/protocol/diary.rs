@@ -56,7 +56,9 @@ impl Diary {
     fn send(&mut self, channel: ChannelId, hops: u8, bytes: usize, outputs: &mut Outputs<'_>) {
         let number = self.sent.entry(channel.to_string()).or_default();
         *number += 1;
-        outputs.send(channel, &message(*number, hops, bytes)).unwrap();
+        outputs
+            .send(channel, &message(*number, hops, bytes))
+            .unwrap();
     }
 
     fn send_everywhere(&mut self, hops: u8, copies: u64, outputs: &mut Outputs<'_>) {

@@ -3,9 +3,9 @@
 
 use std::cell::Cell;
 
-use cutline::protocol::{Effect, Input};
 use cutline::protocol::frame::{Feedback, Frame};
 use cutline::protocol::link::Limits;
+use cutline::protocol::{Effect, Input};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -119,7 +119,10 @@ impl Bench {
         };
         let mut solo = Solo::running(&topology(2, &[ON]), 2, limits);
         let count = plan.lengths.len() as u64;
-        let places = plan.markers.iter().map(|&place| u64::from(place) % (count + 1));
+        let places = plan
+            .markers
+            .iter()
+            .map(|&place| u64::from(place) % (count + 1));
         let mut markers: Vec<_> = places.collect();
         markers.sort_unstable();
         let mut sender = Sender {
@@ -205,7 +208,10 @@ fn a_receiver_handles_each_message_once_whatever_is_sent_again() {
         }
         assert!(bench.is_done(), "nothing is stuck");
         assert_eq!(bench.solo.handled(ON), plan.lengths.len() as u64);
-        assert_eq!(bench.recorded, bench.sender.markers, "markers keep their place");
+        assert_eq!(
+            bench.recorded, bench.sender.markers,
+            "markers keep their place"
+        );
         again.set(again.get() + bench.sender.again);
     });
     assert!(again.get() > 500, "messages come again: {}", again.get());

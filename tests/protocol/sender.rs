@@ -140,7 +140,10 @@ impl Bench {
             self.wire.clear();
             self.is_open = false;
             let effects = self.solo.step(Input::Broken(ch(ON)));
-            assert!(matches!(effects.as_slice(), [Effect::Dial(..)]), "{effects:?}");
+            assert!(
+                matches!(effects.as_slice(), [Effect::Dial(..)]),
+                "{effects:?}"
+            );
         }
     }
 
@@ -162,7 +165,10 @@ impl Bench {
             0..60 => {
                 let bytes = MESSAGE_BYTES_MIN + pick % (bytes_max - MESSAGE_BYTES_MIN + 1);
                 self.solo.send(ON, bytes);
-                let messages = self.script.iter().filter(|item| matches!(item, Item::Message(_)));
+                let messages = self
+                    .script
+                    .iter()
+                    .filter(|item| matches!(item, Item::Message(_)));
                 self.script.push(Item::Message(messages.count() as u64 + 1));
             }
             60..80 => {
@@ -218,14 +224,22 @@ fn a_sender_resumes_wherever_the_receiver_is_and_keeps_within_its_credit() {
     let slack = prop_oneof![Just(0_u64), Just(20), Just(1 << 20)];
     let picks = vec((any::<u8>(), any::<u16>()), 20..400);
     let torn = Cell::new(0);
-    for_all(600, &(windows, lengths, slack, picks), |(messages, bytes_max, slack, picks)| {
-        let mut bench = Bench::new(messages, bytes_max, slack);
-        for (kind, pick) in picks {
-            bench.pick(kind, usize::from(pick), bytes_max);
-        }
-        bench.finish();
-        assert_eq!(bench.receiver.taken, bench.script);
-        torn.set(torn.get() + bench.torn);
-    });
-    assert!(torn.get() > 100, "batches are resumed in their middle: {}", torn.get());
+    for_all(
+        600,
+        &(windows, lengths, slack, picks),
+        |(messages, bytes_max, slack, picks)| {
+            let mut bench = Bench::new(messages, bytes_max, slack);
+            for (kind, pick) in picks {
+                bench.pick(kind, usize::from(pick), bytes_max);
+            }
+            bench.finish();
+            assert_eq!(bench.receiver.taken, bench.script);
+            torn.set(torn.get() + bench.torn);
+        },
+    );
+    assert!(
+        torn.get() > 100,
+        "batches are resumed in their middle: {}",
+        torn.get()
+    );
 }

@@ -162,7 +162,12 @@ impl Solo {
     }
 
     /// A sender says hello.
-    pub(crate) fn dialled(&mut self, on: &str, generation: Generation, by: Incarnation) -> Greeting {
+    pub(crate) fn dialled(
+        &mut self,
+        on: &str,
+        generation: Generation,
+        by: Incarnation,
+    ) -> Greeting {
         let hello = self.hello(generation, by);
         let effects = self.step(Input::Dialled(ch(on), hello));
         match effects.as_slice() {
@@ -236,11 +241,16 @@ impl Solo {
     }
 
     pub(crate) fn handled(&self, on: &str) -> u64 {
-        self.process.application().map_or(0, |diary| diary.handled_of(ch(on)))
+        self.process
+            .application()
+            .map_or(0, |diary| diary.handled_of(ch(on)))
     }
 
     pub(crate) fn open_recordings(&self) -> Vec<SnapshotId> {
-        self.process.recordings().map(|(snapshot, _)| snapshot).collect()
+        self.process
+            .recordings()
+            .map(|(snapshot, _)| snapshot)
+            .collect()
     }
 }
 
@@ -254,7 +264,9 @@ pub(crate) fn stored(effects: &[Effect]) -> Option<&Part> {
 
 /// Whether the local state was taken.
 pub(crate) fn captured(effects: &[Effect]) -> bool {
-    effects.iter().any(|effect| matches!(effect, Effect::Capture(..)))
+    effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::Capture(..)))
 }
 
 /// Why a snapshot was declined, if one was.
@@ -279,16 +291,22 @@ pub(crate) fn breach(effects: &[Effect]) -> Option<(ChannelId, &Breach)> {
 pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<Restored> {
     use cutline::protocol::cut::{InputPart, OutputPart};
     let process = ProcessId::new(process - 1);
-    let outputs = topology.outputs(process).into_iter().map(|channel| OutputPart {
-        channel,
-        sent: m(0),
-        share: Vec::new(),
-    });
-    let inputs = topology.inputs(process).into_iter().map(|channel| InputPart {
-        channel,
-        handled: m(0),
-        share: Vec::new(),
-    });
+    let outputs = topology
+        .outputs(process)
+        .into_iter()
+        .map(|channel| OutputPart {
+            channel,
+            sent: m(0),
+            share: Vec::new(),
+        });
+    let inputs = topology
+        .inputs(process)
+        .into_iter()
+        .map(|channel| InputPart {
+            channel,
+            handled: m(0),
+            share: Vec::new(),
+        });
     let part = Part {
         snapshot: s(snapshot),
         generation: G1,

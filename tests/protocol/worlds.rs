@@ -93,7 +93,11 @@ pub(crate) fn assert_delivered(world: &World<Diary>) {
     for &channel in world.job().topology.channels() {
         let diary = |process| world.process(process).unwrap().application().unwrap();
         let (sent, handled) = (diary(channel.from), diary(channel.to));
-        assert_eq!(handled.handled_of(channel), sent.sent_on(channel), "{channel}");
+        assert_eq!(
+            handled.handled_of(channel),
+            sent.sent_on(channel),
+            "{channel}"
+        );
     }
 }
 
@@ -125,7 +129,9 @@ pub(crate) fn number_of(message: &[u8]) -> u64 {
 
 /// Runs a property on so many values, from one fixed seed; `CUTLINE_CASES` runs more.
 pub(crate) fn for_all<S: Strategy>(cases: u32, values: &S, property: impl Fn(S::Value)) {
-    let more = std::env::var("CUTLINE_CASES").ok().and_then(|cases| cases.parse().ok());
+    let more = std::env::var("CUTLINE_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok());
     let config = Config {
         cases: more.unwrap_or(cases),
         failure_persistence: None,
