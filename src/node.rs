@@ -104,7 +104,12 @@ pub async fn run<A: Application>(
     let attend = tokio::spawn(attend::run(attending, control_events, ending.clone()));
 
     let hold = Hold::new(config.dir, &name);
-    let parts = Parts::new::<A>(Arc::new(store), config.setup, process.initial().clone(), hold);
+    let parts = Parts::new::<A>(
+        Arc::new(store),
+        config.setup,
+        process.initial().clone(),
+        hold,
+    );
     let streams = Streams::new(listener, &ending);
     let driver = Driver::new(process, streams, parts, progress);
     let outcome = driver.run(control, ending.clone()).await;

@@ -43,9 +43,10 @@ pub fn runtime() -> io::Result<Runtime> {
 
 /// Cancels the token at the first SIGINT or SIGTERM.
 pub async fn interrupted(shutdown: CancellationToken) {
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
         tracing::error!("signals cannot be waited for");
         return;
     };

@@ -129,15 +129,20 @@ impl<A: Application> Driver<A> {
             self.write(channel);
         }
         self.channels = channels;
-        self.progress.handled.store(self.process.handled(), Ordering::Relaxed);
-        self.progress.sent.store(self.process.sent(), Ordering::Relaxed);
+        self.progress
+            .handled
+            .store(self.process.handled(), Ordering::Relaxed);
+        self.progress
+            .sent
+            .store(self.process.sent(), Ordering::Relaxed);
         self.process.takable().next().is_some() || self.is_tick_due()
     }
 
     /// Hands the machine's next words on a channel to the streams, while there is room.
     fn write(&mut self, channel: ChannelId) {
         while self.streams.can_write(channel) {
-            self.process.step(Input::Writable(channel), &mut self.effects);
+            self.process
+                .step(Input::Writable(channel), &mut self.effects);
             if self.effects.is_empty() {
                 break;
             }

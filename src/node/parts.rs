@@ -119,7 +119,9 @@ impl Shared {
         part: Box<Part>,
         encoding: JoinHandle<Vec<u8>>,
     ) -> Result<Box<StoredPart>, String> {
-        let state = encoding.await.map_err(|error| format!("encoding the state: {error}"))?;
+        let state = encoding
+            .await
+            .map_err(|error| format!("encoding the state: {error}"))?;
         let (snapshot, this) = (part.snapshot, self.clone());
         let encoded = spawn_blocking(move || this.encode(*part, state)).await;
         let (file, stored) = encoded.map_err(|error| format!("encoding the part: {error}"))?;
@@ -155,8 +157,16 @@ impl Shared {
     }
 
     async fn get(&self, snapshot: SnapshotId) -> Result<Box<Restored>, String> {
-        let manifest = self.store.manifest(snapshot).await.map_err(|error| chain(&error))?;
-        let file = self.store.get_part(snapshot, &self.name).await.map_err(|error| chain(&error))?;
+        let manifest = self
+            .store
+            .manifest(snapshot)
+            .await
+            .map_err(|error| chain(&error))?;
+        let file = self
+            .store
+            .get_part(snapshot, &self.name)
+            .await
+            .map_err(|error| chain(&error))?;
         let wanted = Wanted {
             snapshot,
             process: self.setup.process,
@@ -168,9 +178,7 @@ impl Shared {
         let stored = stored.ok_or_else(|| format!("{snapshot} is not complete"))?;
         let part = PartFile::decode_stored(file, stored)
             .and_then(|part| part.check_for(&wanted).map(|()| part))
-            .map_err(|error| {
-                format!("{}: {error}", Store::part_file(snapshot, &self.name))
-            })?;
+            .map_err(|error| format!("{}: {error}", Store::part_file(snapshot, &self.name)))?;
         Ok(Box::new(part.into_restored()))
     }
 }

@@ -91,7 +91,9 @@ fn start<A: Application>(arguments: NodeArguments) -> anyhow::Result<Outcome> {
     let runtime = runtime().context("starting the runtime")?;
     runtime.block_on(async {
         let listener = TcpListener::bind(address);
-        let listener = listener.await.with_context(|| format!("listening on {address}"))?;
+        let listener = listener
+            .await
+            .with_context(|| format!("listening on {address}"))?;
         let shutdown = CancellationToken::new();
         tokio::spawn(interrupted(shutdown.clone()));
         Ok(run::<A>(config, listener, shutdown).await)
@@ -105,8 +107,15 @@ fn config(arguments: &NodeArguments) -> anyhow::Result<Config> {
     }
     let topology = job.topology();
     let Some(process) = topology.process(&arguments.process) else {
-        let names: Vec<_> = topology.processes().map(|process| topology.name(process)).collect();
-        bail!("the job has no process '{}': it has {}", arguments.process, names.join(", "));
+        let names: Vec<_> = topology
+            .processes()
+            .map(|process| topology.name(process))
+            .collect();
+        bail!(
+            "the job has no process '{}': it has {}",
+            arguments.process,
+            names.join(", ")
+        );
     };
     let dir: &Path = job.directory();
     Ok(Config {
