@@ -125,6 +125,23 @@ fn an_unsound_job_file_is_a_no_with_lines_and_remedies() {
 }
 
 #[test]
+fn settings_that_the_application_refuses_are_refused_before_anything_starts() {
+    let folder = Folder::new();
+    fs::write(folder.path().join("odd.toml"), format!("{JOB}colour = 3\n")).unwrap();
+    let answer = folder.ask(&["check", "odd.toml"]);
+    assert_eq!((answer.code, answer.err.as_str()), (1, ""));
+    assert!(
+        answer.out.contains("unknown field `colour`"),
+        "{}",
+        answer.out
+    );
+    folder
+        .ask(&["up", "odd.toml"])
+        .assert_error(&["unknown field `colour`", "[application]"]);
+    assert!(!folder.path().join("odd.cutline").exists());
+}
+
+#[test]
 fn a_job_file_that_is_not_there_could_not_be_asked_about() {
     Folder::new()
         .ask(&["check", "none.toml"])
@@ -241,7 +258,7 @@ fn signals_go_to_known_processes_that_run() {
     for command in ["kill", "pause", "resume"] {
         folder
             .ask(&[command, "carol"])
-            .assert_error(&["no process 'carol'", "alice, bob"]);
+            .assert_no(&["no process 'carol'", "alice, bob"]);
         folder
             .ask(&[command, "alice"])
             .assert_no(&["alice does not run"]);

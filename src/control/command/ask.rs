@@ -22,7 +22,9 @@ const COLLECTOR_WAIT: Duration = Duration::from_secs(10);
 /// From one look to the next; a try costs little.
 const RETRY: Duration = Duration::from_millis(50);
 
-async fn connect(
+/// Connects to a job's collector; while a supervisor is there, one that is just being started
+/// again is waited for.
+pub(in crate::control) async fn connect(
     directory: &JobDirectory,
     progress: Progress<'_>,
 ) -> Result<JobClient, ClientError> {
