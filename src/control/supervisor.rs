@@ -40,8 +40,8 @@ const HALT_GRACE: Duration = Duration::from_secs(1);
 /// first time it is not tried again, as it would only say the same.
 const COULD_NOT_START: i32 = 2;
 
-/// From one look at the sizes of the logs to the next.
-const LOG_CHECK: Duration = Duration::from_secs(1);
+/// From one look at the job's directory to the next.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs a job until it ends, cannot go on, or `shutdown` is cancelled; nothing of it runs
 /// afterwards. Whoever calls has the job's directory locked; `hurry` makes ending it quick.
@@ -134,7 +134,7 @@ impl<'a> Supervisor<'a> {
         for member in &self.plan.members {
             self.start(&member.who)?;
         }
-        let mut look = tokio::time::interval(LOG_CHECK);
+        let mut look = tokio::time::interval(LOOK);
         let mut listening = true;
         loop {
             let due = self.seats.values().filter_map(|seat| seat.due).min();
@@ -150,7 +150,7 @@ impl<'a> Supervisor<'a> {
                     self.died(pid, status)
                 }
                 () = until(due) => Ok(self.start_due()),
-                _ = look.tick() => { self.trim_logs(); Ok(None) }
+                _ = look.tick() => Ok(self.look()),
             };
             if let Some(ending) = step? {
                 return Ok(ending);
@@ -325,11 +325,16 @@ impl<'a> Supervisor<'a> {
         Some(who)
     }
 
-    fn trim_logs(&self) {
+    /// What is looked at now and then: the logs' sizes, and whether the job's directory is still
+    /// there. Without it nobody could find this job any more to end it.
+    fn look(&self) -> Option<Ending> {
         for who in self.seats.keys() {
             // A log that cannot be cut is no reason to end the job.
             let _ = logs::trim(&self.plan.directory.log(who), logs::LOG_BYTES_MAX);
         }
+        let pids = self.plan.directory.pids();
+        let gone = !pids.exists();
+        gone.then(|| Ending::Failed(format!("somebody has removed {}", pids.display())))
     }
 
     /// Ends everything that still exists, given up or not.

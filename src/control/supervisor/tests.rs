@@ -247,6 +247,17 @@ fn a_node_that_never_joins_is_replaced_when_it_has_had_its_time() {
 }
 
 #[test]
+fn a_job_whose_directory_is_removed_ends() {
+    let top = tempfile::tempdir().unwrap();
+    let running = Running::begin(plan(&top, 3, &[("p1", "sleep 60")]));
+    let process = running.newest("p1");
+    std::fs::remove_dir_all(running.directory.root()).unwrap();
+    let ending = running.thread.join().unwrap().unwrap();
+    assert!(matches!(ending, Ending::Failed(reason) if reason.contains("has removed")));
+    assert!(!process.exists());
+}
+
+#[test]
 fn the_collectors_word_ends_the_job() {
     for (event, ending) in [
         (News::Finished, Ending::Finished),
