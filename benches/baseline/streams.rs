@@ -18,7 +18,7 @@ use crate::{Mark, Plan, Sent, check, cpu_ns, fill};
 /// As in [`cutline::protocol::link::Limits`].
 const WINDOW_MESSAGES: u64 = 8192;
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().build().unwrap()
 }
@@ -27,8 +27,16 @@ fn channel() -> ChannelId {
     ChannelId::new(ProcessId::new(0), ProcessId::new(1))
 }
 
+pub(crate) fn hello() -> Hello {
+    Hello {
+        topology: 0,
+        generation: Generation::new(1),
+        incarnation: Incarnation::new(1),
+    }
+}
+
 /// The receiver's CPU time comes back in the bytes of the last credit.
-fn feedback(handled: u64, bytes: u64) -> Feedback {
+pub(crate) fn feedback(handled: u64, bytes: u64) -> Feedback {
     Feedback {
         next: MessageNumber::new(handled + 1),
         next_marker: MarkerOrdinal::new(1),
@@ -39,7 +47,7 @@ fn feedback(handled: u64, bytes: u64) -> Feedback {
     }
 }
 
-fn streams(listener: TcpListener) -> Streams {
+pub(crate) fn streams(listener: TcpListener) -> Streams {
     listener.set_nonblocking(true).unwrap();
     let listener = tokio::net::TcpListener::from_std(listener).unwrap();
     Streams::new(listener, &CancellationToken::new())
@@ -48,12 +56,7 @@ fn streams(listener: TcpListener) -> Streams {
 pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {
     runtime().block_on(async {
         let mut streams = streams(TcpListener::bind("127.0.0.1:0").unwrap());
-        let hello = Hello {
-            topology: 0,
-            generation: Generation::new(1),
-            incarnation: Incarnation::new(1),
-        };
-        streams.dial(channel(), address.to_string(), hello);
+        streams.dial(channel(), address.to_string(), hello());
         let mut packer = Packer::new(plan);
         let Some(Event::Greeted(_, _, Greeting::Welcome { feedback, .. })) = streams.recv().await
         else {
@@ -118,6 +121,13 @@ impl Packer {
     }
 }
 
+pub(crate) fn welcome() -> Greeting {
+    Greeting::Welcome {
+        incarnation: Incarnation::new(2),
+        feedback: feedback(0, 0),
+    }
+}
+
 pub(crate) fn receive(listener: TcpListener, plan: Plan) {
     runtime().block_on(async {
         let mut streams = streams(listener);
@@ -126,13 +136,7 @@ pub(crate) fn receive(listener: TcpListener, plan: Plan) {
             match event {
                 Event::Dialled(channel, _) => {
                     began = cpu_ns();
-                    let incarnation = Incarnation::new(2);
-                    let feedback = feedback(0, 0);
-                    let welcome = Greeting::Welcome {
-                        incarnation,
-                        feedback,
-                    };
-                    streams.greet(channel, welcome);
+                    streams.greet(channel, welcome());
                 }
                 Event::Arrived(_, _, Frame::Messages(batch)) => {
                     for (number, message) in batch.messages() {

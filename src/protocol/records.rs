@@ -95,9 +95,7 @@ impl Manifest {
     /// The part of a process, if the snapshot is complete.
     pub fn part_of(&self, process: ProcessId) -> Option<&StoredPart> {
         match &self.end {
-            End::Complete { parts, .. } => {
-                parts.iter().find(|part| part.facts.process == process)
-            }
+            End::Complete { parts, .. } => parts.iter().find(|part| part.facts.process == process),
             End::Aborted { .. } => None,
         }
     }

@@ -43,7 +43,9 @@ impl Stage {
     pub(crate) fn begin(input: &str) -> (Self, String) {
         let line = |name: &str| -> Vec<String> {
             let lines = input.lines().filter_map(|line| line.split_once(": "));
-            let words = lines.filter(|(key, _)| *key == name).flat_map(|(_, v)| v.split(' '));
+            let words = lines
+                .filter(|(key, _)| *key == name)
+                .flat_map(|(_, v)| v.split(' '));
             words.map(str::to_owned).collect()
         };
         let channels = line("channels");
@@ -157,9 +159,17 @@ impl Stage {
 
     fn queues(&self, on: ChannelId) -> String {
         let sender = self.world.process(on.from).expect("up");
-        let outbox = sender.outboxes().iter().find(|outbox| outbox.channel() == on).unwrap();
+        let outbox = sender
+            .outboxes()
+            .iter()
+            .find(|outbox| outbox.channel() == on)
+            .unwrap();
         let receiver = self.world.process(on.to).expect("up");
-        let handled = receiver.positions().find(|(channel, _)| *channel == on).unwrap().1;
+        let handled = receiver
+            .positions()
+            .find(|(channel, _)| *channel == on)
+            .unwrap()
+            .1;
         format!(
             "sent {}, in the outbox {} B, on the wire {} frames, unacknowledged {}, handled {}\n",
             outbox.sent(),
@@ -225,7 +235,12 @@ impl Stage {
         for process in topology.processes() {
             let part = self.world.part(snapshot, process).expect("complete");
             let setup = self.world.setup(process);
-            for input in part.part.inputs.iter().filter(|input| !input.share.is_empty()) {
+            for input in part
+                .part
+                .inputs
+                .iter()
+                .filter(|input| !input.share.is_empty())
+            {
                 let messages = input.share.iter().flat_map(|batch| batch.messages());
                 let tokens: Vec<_> = messages
                     .map(|(_, message)| BuiltIn::in_message(&setup, message)["tokens"].to_string())
@@ -238,9 +253,15 @@ impl Stage {
 }
 
 fn process(world: &World<BuiltIn>, name: &str) -> ProcessId {
-    world.job().topology.process(name).unwrap_or_else(|| panic!("no process {name}"))
+    world
+        .job()
+        .topology
+        .process(name)
+        .unwrap_or_else(|| panic!("no process {name}"))
 }
 
 fn channel(text: &str) -> ChannelId {
-    text.replace("->", "→").parse().expect("a channel such as p1->p2")
+    text.replace("->", "→")
+        .parse()
+        .expect("a channel such as p1->p2")
 }
