@@ -40,9 +40,10 @@ pub use parts::{Parts, Restarts, Snapshots, Store};
 pub use refusal::{JobError, Refusal, Refusals};
 
 pub(crate) use check::unreached;
+pub(crate) use name::{imported_refusal, is_plain};
 pub(crate) use refusal::list;
 pub(crate) use table::{Document, Placed, Section};
-pub(crate) use value::{duration, integer, not, number};
+pub(crate) use value::{integer, not, number, unfit};
 
 use read::Places;
 use write::millis;

@@ -1,6 +1,7 @@
 //! Bytes: what the protobuf files describe, and its conversion to and from the protocol's types.
 
 pub mod channel;
+pub mod control;
 pub mod part;
 
 /// What the protobuf files describe, as generated.

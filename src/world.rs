@@ -196,6 +196,11 @@ impl<A: Application> World<A> {
             .is_some_and(|collector| collector.status().phase == "running")
     }
 
+    /// Whether what the sender of a channel hears next is the answer to its hello.
+    pub fn is_dialled(&self, channel: ChannelId) -> bool {
+        matches!(self.links[&channel].back.front(), Some(Back::Greeting(_)))
+    }
+
     /// Frames on the wire of a channel.
     pub fn on_the_wire(&self, channel: ChannelId) -> usize {
         self.links[&channel].wire.len()

@@ -8,7 +8,7 @@ pub const NAME_BYTES_MAX: usize = 64;
 pub const COLLECTOR: &str = "collector";
 
 /// Whether a name needs no escape.
-fn is_plain(byte: u8) -> bool {
+pub(crate) fn is_plain(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
 }
 
@@ -23,7 +23,7 @@ pub(super) fn refusal(name: &str) -> Option<(String, &'static str)> {
 
 /// The same for a name that comes from somebody else's file. It keeps its case, but must not
 /// look like a channel, which is written with the names of its ends.
-pub(super) fn imported_refusal(name: &str) -> Option<(String, &'static str)> {
+pub(crate) fn imported_refusal(name: &str) -> Option<(String, &'static str)> {
     let unfit = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '#' | '→' | '↔');
     let fits = !name.is_empty()
         && name.len() <= NAME_BYTES_MAX

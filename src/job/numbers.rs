@@ -116,12 +116,9 @@ impl Check<'_> {
             let remedy = "give more, such as \"10s\": a kill shows at once all the same";
             self.refuse("silence", problem, remedy);
         }
-        if !directory.is_absolute() {
-            self.refuse(
-                "directory",
-                "the job's directory is no absolute path",
-                "give one",
-            );
+        if !directory.is_absolute() || directory.to_str().is_none() {
+            let problem = "the job's directory is no absolute path in UTF-8";
+            self.refuse("directory", problem, "give another");
         }
     }
 

@@ -213,7 +213,7 @@ fn read_channels(
 
 /// `topology = "ring"`, or `topology = { kind = "random", seed = 7, edges = 3 }`.
 fn read_topology<'d>(
-    root: &mut Section<'d>,
+    root: &Section<'d>,
     found: &Placed<&'d DeValue<'d>>,
     seed: u64,
 ) -> Result<Kind, (String, String)> {

@@ -78,10 +78,20 @@ impl Refusals {
         }
     }
 
-    /// In the order of the lines, what concerns the whole file first.
+    /// By file and line; what concerns a whole file comes first.
     pub(crate) fn sorted(mut self) -> Self {
-        self.found.sort_by_key(|refusal| refusal.line);
+        self.found
+            .sort_by(|a, b| (&a.origin, a.line).cmp(&(&b.origin, b.line)));
         self
+    }
+}
+
+impl IntoIterator for Refusals {
+    type Item = Refusal;
+    type IntoIter = std::vec::IntoIter<Refusal>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.found.into_iter()
     }
 }
 

@@ -170,7 +170,7 @@ initiators = ["p2"]
 }
 
 #[test]
-fn numbers_that_make_no_sense_are_refused_with_the_remedy() {
+fn snapshots_that_could_never_be_taken_are_refused_with_the_remedy() {
     let with = |section: &str, line: &str| format!("{GOOD}[{section}]\n{line}\n");
     refused(
         &with("snapshots", "timeout = \"0s\""),
@@ -212,6 +212,12 @@ fn numbers_that_make_no_sense_are_refused_with_the_remedy() {
         7,
         &["below 2^32"],
     );
+    parse(&with("snapshots", "interval = \"0s\"")).expect("none but on demand");
+}
+
+#[test]
+fn stores_restarts_and_limits_that_make_no_sense_are_refused_with_the_remedy() {
+    let with = |section: &str, line: &str| format!("{GOOD}[{section}]\n{line}\n");
     refused(&with("store", "retain = 0"), 7, &["nothing to restore"]);
     refused(
         &with("store", "url = \"memory:///\""),
@@ -259,7 +265,6 @@ fn numbers_that_make_no_sense_are_refused_with_the_remedy() {
         1,
         &["silence is under 100ms"],
     );
-    parse(&with("snapshots", "interval = \"0s\"")).expect("none but on demand");
 }
 
 #[test]

@@ -67,6 +67,12 @@ impl Document {
         });
     }
 
+    /// Takes over what was found wrong in another file.
+    pub(crate) fn adopt(&self, others: Refusals) {
+        let mut refusals = self.refusals.borrow_mut();
+        others.into_iter().for_each(|refusal| refusals.add(refusal));
+    }
+
     pub(crate) fn is_refused(&self) -> bool {
         !self.refusals.borrow().is_empty()
     }
@@ -218,7 +224,8 @@ impl<'d> Section<'d> {
         })
     }
 
-    /// Texts in a list; a single text counts as a list of one.
+    /// Texts in a list; a single text counts as a list of one. None if the field is missing or
+    /// one of them is refused.
     pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<Placed<String>>> {
         let found = self.own(key)?;
         let Some(array) = found.value.as_array() else {
@@ -226,7 +233,7 @@ impl<'d> Section<'d> {
                 Some(text) => Ok(text.to_owned()),
                 None => Err(not(value, "a list of texts in quotes")),
             });
-            return Some(one.into_iter().collect());
+            return one.map(|one| vec![one]);
         };
         let mut texts = Vec::with_capacity(array.len());
         for element in array {
@@ -246,7 +253,7 @@ impl<'d> Section<'d> {
                 }
             }
         }
-        Some(texts)
+        (texts.len() == array.len()).then_some(texts)
     }
 
     /// A table within this one; where the file has none, one that has only defaults.
@@ -305,6 +312,19 @@ impl<'d> Section<'d> {
         tables
     }
 
+    /// What a step or a section cannot do without.
+    pub(crate) fn need<T>(
+        &mut self,
+        key: &'static str,
+        found: Option<T>,
+        remedy: &str,
+    ) -> Option<T> {
+        if found.is_none() && self.own(key).is_none() {
+            self.refuse(None, format!("{} has no field '{key}'", self.title), remedy);
+        }
+        found
+    }
+
     /// Everything that is left in the table, as it is: for what others give a meaning to.
     pub(crate) fn rest(&mut self) -> serde_json::Map<String, serde_json::Value> {
         let mut rest = serde_json::Map::new();
@@ -325,6 +345,16 @@ impl<'d> Section<'d> {
         rest
     }
 
+    /// Whether the file has the table, with nothing in it.
+    pub(crate) fn is_empty_in_file(&self) -> bool {
+        self.own.is_some_and(DeTable::is_empty)
+    }
+
+    /// The fields that were asked for, for messages.
+    pub(crate) fn known(&self) -> String {
+        list(&self.asked)
+    }
+
     /// Refuses what nobody has asked for.
     pub(crate) fn finish(self) {
         let own = self.own.into_iter().flatten();
@@ -332,7 +362,7 @@ impl<'d> Section<'d> {
             self.refuse(
                 Some(self.document.line(&key.span())),
                 format!("unknown field '{key}' in {}", self.title),
-                format!("take it out or use one of {}", list(&self.asked)),
+                format!("take it out or use one of {}", self.known()),
             );
         }
     }

@@ -42,7 +42,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 
 /// Why nothing here can last so long.
 pub(crate) fn unfit(duration: Duration) -> Option<&'static str> {
-    if duration.subsec_nanos() % 1_000_000 != 0 {
+    if !duration.subsec_nanos().is_multiple_of(1_000_000) {
         Some("no whole number of milliseconds")
     } else if duration > DURATION_MAX {
         Some("more than a year")

@@ -10,8 +10,13 @@
 //! `Prepare` to everyone and, when all are ready, `Run`.
 
 mod collection;
+mod ending;
+mod gathering;
+mod joining;
+mod leading;
 mod members;
 mod recovery;
+mod requests;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,6 +28,7 @@ pub use words::{
 
 use collection::Collection;
 use members::Members;
+use leading::Reread;
 use recovery::Phase;
 
 use super::Topology;
@@ -36,8 +42,13 @@ const WANTED_MAX: usize = 64;
 /// How long to wait before writing again what could not be written.
 const RETRY_MS: u64 = 500;
 
-/// How often a log record is tried before the job is given up: a minute of a broken store.
-const LOG_TRIES_MAX: u32 = 120;
+/// How often a record is tried before the job is given up: a minute of a broken store.
+const TRIES_MAX: u32 = 120;
+
+/// The most that counts as having passed between two words of the time. A driver says it many
+/// times a second: more only passes while this program is stopped or starved, and what others
+/// said meanwhile is still waiting to be heard. Below every deadline, so that nobody is blamed.
+const GAP_MAX_MS: u64 = 250;
 
 /// The collector's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +76,10 @@ pub struct Collector {
     stopping: Option<(RequestId, Option<SnapshotId>)>,
     /// A log record that could not be written, how often, and when it is tried again.
     log_retry: Option<(LogEntry, u32, u64)>,
+    reread: Reread,
+    /// The time as it was last said, and the time this collector has been awake, which is what
+    /// every deadline here is measured in.
+    said_ms: u64,
     now_ms: u64,
 }
 
@@ -113,6 +128,8 @@ impl Collector {
             restoring: None,
             stopping: None,
             log_retry: None,
+            reread: Reread::Due(0, 0),
+            said_ms: 0,
             now_ms: 0,
         }
     }
@@ -125,6 +142,10 @@ impl Collector {
     /// Takes one input; the effects are to be carried out in the order they are appended.
     pub fn step(&mut self, input: CollectorInput, effects: &mut Vec<CollectorEffect>) {
         if self.phase == Phase::Over {
+            if let CollectorInput::Asked(asker, _) = input {
+                let reason = "the job has ended".to_owned();
+                effects.push(CollectorEffect::Answer(asker, Err(reason)));
+            }
             return;
         }
         match input {
@@ -227,72 +248,10 @@ impl Collector {
         }
     }
 
-    fn asked(&mut self, asker: RequestId, request: Request, effects: &mut Vec<CollectorEffect>) {
-        let refusal = match request {
-            Request::Snapshot { initiators } => self.want_snapshot(asker, initiators),
-            Request::Restore(snapshot) => self.want_restore(asker, snapshot, effects),
-            Request::Stop => self.want_stop(asker),
-        };
-        if let Err(reason) = refusal {
-            effects.push(CollectorEffect::Answer(asker, Err(reason)));
-        }
-    }
-
-    fn want_snapshot(
-        &mut self,
-        asker: RequestId,
-        initiators: BTreeSet<ProcessId>,
-    ) -> Result<(), String> {
-        let initiators = if initiators.is_empty() {
-            self.initiators()
-        } else {
-            initiators
-        };
-        let unreached = self.topology.unreached(&initiators);
-        if !unreached.is_empty() {
-            let names: Vec<_> = unreached
-                .into_iter()
-                .map(|p| self.topology.name(p))
-                .collect();
-            return Err(format!(
-                "no marker would reach {}: name more initiators",
-                names.join(", ")
-            ));
-        }
-        if self.stopping.is_some() {
-            return Err("the job is being stopped".to_owned());
-        }
-        if self.wanted.len() >= WANTED_MAX {
-            return Err(format!("{WANTED_MAX} snapshots are waiting already"));
-        }
-        self.wanted.push_back((asker, initiators));
-        Ok(())
-    }
-
-    fn want_stop(&mut self, asker: RequestId) -> Result<(), String> {
-        if self.stopping.is_some() {
-            return Err("the job is being stopped already".to_owned());
-        }
-        self.stopping = Some((asker, None));
-        Ok(())
-    }
-
-    /// The processes that are triggered when nobody says otherwise.
-    fn initiators(&self) -> BTreeSet<ProcessId> {
-        if self.policy.initiators.is_empty() {
-            self.topology.default_initiators().iter().copied().collect()
-        } else {
-            self.policy.initiators.clone()
-        }
-    }
-
     fn time(&mut self, now_ms: u64, effects: &mut Vec<CollectorEffect>) {
-        let passed_ms = now_ms.saturating_sub(self.now_ms);
-        if passed_ms > self.policy.silence_ms / 2 {
-            // It is this collector that was not running: nobody is to be blamed for the silence.
-            self.members.excuse(passed_ms);
-        }
-        self.now_ms = self.now_ms.max(now_ms);
+        let passed_ms = now_ms.saturating_sub(self.said_ms);
+        self.said_ms = self.said_ms.max(now_ms);
+        self.now_ms += passed_ms.min(GAP_MAX_MS);
         self.retry_log(effects);
         self.look_for_losses(effects);
         self.look_for_deadlines(effects);
@@ -331,7 +290,19 @@ impl Collector {
     /// The job cannot go on: everyone is told, nothing further is done.
     fn fail(&mut self, reason: String, effects: &mut Vec<CollectorEffect>) {
         self.tell_all(&Order::Halt, effects);
-        self.phase = Phase::Over;
+        self.end(&reason, effects);
         effects.push(CollectorEffect::Fail(reason));
+    }
+
+    /// Nothing further is done; whoever waits is told why.
+    fn end(&mut self, reason: &str, effects: &mut Vec<CollectorEffect>) {
+        self.phase = Phase::Over;
+        let stopping = self.stopping.take().map(|(asker, _)| asker);
+        let wanted = self.wanted.drain(..).map(|(asker, _)| asker);
+        let waiting = self.restoring.take().into_iter().chain(stopping);
+        let waiting = waiting.chain(wanted).chain(self.collection.take_askers());
+        for asker in waiting {
+            effects.push(CollectorEffect::Answer(asker, Err(reason.to_owned())));
+        }
     }
 }

@@ -73,6 +73,8 @@ pub enum Effect {
     Commanded(Result<(), Refusal>),
     /// Tell the collector; what is said while no control stream is open is lost.
     Report(Report),
+    /// The job has ended, and the node with it.
+    Halt,
     /// The node cannot go on; say why and end.
     Fail(String),
 }
@@ -91,6 +93,7 @@ impl fmt::Debug for Effect {
             Self::Load(generation, snapshot) => write!(f, "Load({generation}, {snapshot})"),
             Self::Commanded(outcome) => write!(f, "Commanded({outcome:?})"),
             Self::Report(report) => write!(f, "Report({report:?})"),
+            Self::Halt => write!(f, "Halt"),
             Self::Fail(reason) => write!(f, "Fail({reason})"),
         }
     }

@@ -59,7 +59,8 @@ impl Batch {
             let (_, behind) = split_message(rest).ok_or(Malformed)?;
             rest = behind;
         }
-        if count == 0 || first.get() == 0 || !rest.is_empty() {
+        let last_fits = first.get().checked_add(u64::from(count)).is_some();
+        if count == 0 || first.get() == 0 || !rest.is_empty() || !last_fits {
             return Err(Malformed);
         }
         Ok(Self {
@@ -276,6 +277,7 @@ mod tests {
         assert!(Batch::new(first, 1, packed.slice(..5)).is_err());
         assert!(Batch::new(first, 2, packed.clone()).is_err());
         assert!(Batch::new(first, 0, Bytes::new()).is_err());
-        assert!(Batch::new(MessageNumber::new(0), 1, packed).is_err());
+        assert!(Batch::new(MessageNumber::new(0), 1, packed.clone()).is_err());
+        assert!(Batch::new(MessageNumber::new(u64::MAX), 1, packed).is_err());
     }
 }

@@ -18,9 +18,9 @@ use super::ids::{MarkerOrdinal, MessageNumber};
 pub struct Limits {
     /// Messages that may be on the wire or in an inbox. 8,192 cost no throughput; 1,024 do.
     pub window_messages: u64,
-    /// The same in bytes.
+    /// The same in bytes; never less than the longest message takes.
     pub window_bytes: u64,
-    /// The longest message; at most `window_bytes`, or it could never be sent.
+    /// The longest message.
     pub message_bytes_max: u64,
     /// What may wait in an outbox before its process stops taking messages and starting work.
     pub outbox_bytes: u64,

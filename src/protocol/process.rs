@@ -241,7 +241,12 @@ impl<A: Application> Process<A> {
         self.handled
     }
 
-    /// The last number given on each output.
+    /// Messages sent since the generation started, and before it.
+    pub fn sent(&self) -> u64 {
+        self.outboxes.iter().map(|outbox| outbox.sent().get()).sum()
+    }
+
+    /// The sender's end of each output.
     pub fn outboxes(&self) -> &[Outbox] {
         &self.outboxes
     }

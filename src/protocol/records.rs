@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::application::Quantities;
 use super::events::StoredPart;
-use super::ids::{Generation, SnapshotId, Term};
+use super::ids::{Generation, ProcessId, SnapshotId, Term};
 use super::mode::Mode;
 
 /// One record of the log: a new term, or a new generation within a term.
@@ -90,6 +90,14 @@ impl Manifest {
     /// Whether the snapshot is complete.
     pub fn is_complete(&self) -> bool {
         matches!(self.end, End::Complete { .. })
+    }
+
+    /// The part of a process, if the snapshot is complete.
+    pub fn part_of(&self, process: ProcessId) -> Option<&StoredPart> {
+        match &self.end {
+            End::Complete { parts, .. } => parts.iter().find(|part| part.facts.process == process),
+            End::Aborted { .. } => None,
+        }
     }
 }
 

@@ -55,6 +55,10 @@ pub enum Fault {
     Pass(u64),
 }
 
+/// Machines that are awake are told the time at least so often; to a collector a longer stride
+/// would mean that it had slept.
+const STRIDE_MS: u64 = 250;
+
 impl<A: Application> World<A> {
     /// Everything that can happen next without a fault. Ticks come first, starts last.
     pub fn choices(&self) -> Vec<Choice> {
@@ -236,8 +240,11 @@ impl<A: Application> World<A> {
         }
         match self.disk.pending.remove(operation) {
             Operation::Read => {
-                let records = self.disk.read();
-                self.collect(CollectorInput::Read(Ok(records)));
+                let records = match fate {
+                    Fate::Done => Ok(self.disk.read()),
+                    Fate::Failed | Fate::Unknown => Err("injected: cannot be read".to_owned()),
+                };
+                self.collect(CollectorInput::Read(records));
             }
             Operation::Create(record) => {
                 let outcome = self.disk.create(&record, fate);
@@ -296,6 +303,7 @@ impl<A: Application> World<A> {
             }
             Fault::BreakControl(process) => {
                 self.disconnect(process);
+                self.lose_words(process);
                 self.connect(process);
             }
             Fault::Crash(process) => self.crash(process),
@@ -305,18 +313,25 @@ impl<A: Application> World<A> {
                 self.control.clear();
             }
             Fault::Pass(passed_ms) => {
-                self.now_ms += passed_ms;
-                let now_ms = self.now_ms;
-                for process in self.job.topology.processes() {
-                    self.step(process, Input::Time { now_ms });
-                    if let Some(machine) = self.process(process) {
-                        // Heartbeats are not choices: a live node has always just sent one.
-                        let incarnation = machine.incarnation();
-                        self.collect(CollectorInput::Heartbeat(process, incarnation));
-                    }
+                let until_ms = self.now_ms + passed_ms;
+                while self.now_ms < until_ms {
+                    self.now_ms = until_ms.min(self.now_ms + STRIDE_MS);
+                    self.tell_time();
                 }
-                self.collect(CollectorInput::Time { now_ms });
             }
         }
+    }
+
+    /// Heartbeats are not choices: a live node has always just sent one.
+    fn tell_time(&mut self) {
+        let now_ms = self.now_ms;
+        for process in self.job.topology.processes() {
+            self.step(process, Input::Time { now_ms });
+            if let Some(machine) = self.process(process) {
+                let incarnation = machine.incarnation();
+                self.collect(CollectorInput::Heartbeat(process, incarnation));
+            }
+        }
+        self.collect(CollectorInput::Time { now_ms });
     }
 }

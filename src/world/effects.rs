@@ -1,6 +1,7 @@
 //! Carrying out what the processes of a world decide.
 
 use super::{Back, Link, Notice, Operation, Up, World};
+use crate::protocol::Process;
 use crate::protocol::application::Application;
 use crate::protocol::events::{Effect, Input};
 use crate::protocol::frame::{Frame, Greeting};
@@ -77,6 +78,7 @@ impl<A: Application> World<A> {
                     control.up.push_back(Up::Said(report));
                 }
             }
+            Effect::Halt => {}
             Effect::Fail(reason) => {
                 self.notices.push(Notice::Failed(process, reason));
                 self.crash(process);
@@ -147,6 +149,15 @@ impl<A: Application> World<A> {
         let touched = channels.filter(|channel| channel.from == process || channel.to == process);
         for channel in touched.collect::<Vec<_>>() {
             self.hang_up(process, channel);
+        }
+    }
+
+    /// What a node said, and the collector has not heard, never arrives.
+    pub(super) fn lose_words(&mut self, process: ProcessId) {
+        let incarnation = self.process(process).map(Process::incarnation);
+        let place = incarnation.map(|incarnation| (process, incarnation));
+        if let Some(control) = place.and_then(|place| self.control.get_mut(&place)) {
+            control.up.retain(|word| matches!(word, Up::Gone));
         }
     }
 

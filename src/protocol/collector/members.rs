@@ -180,14 +180,6 @@ impl Members {
             .map(|(join, _)| join)
     }
 
-    /// Forgives everyone this much silence.
-    pub(super) fn excuse(&mut self, passed_ms: u64) {
-        for member in self.members.values_mut().flatten() {
-            member.heard_ms += passed_ms;
-            member.away_since_ms = member.away_since_ms.map(|since_ms| since_ms + passed_ms);
-        }
-    }
-
     /// The incarnation that can be told something.
     pub(super) fn present(&self, process: ProcessId) -> Option<Incarnation> {
         let member = self.members.get(&process)?.as_ref()?;

@@ -1,14 +1,12 @@
-//! Terms, generations and restarts: the collector's side of design section 4.
+//! Restarts from a cut: the collector's side of design section 4.
 
-use super::members::Admission;
-use super::{Answer, Collector, CollectorEffect, LOG_TRIES_MAX, RETRY_MS, RequestId};
-use crate::protocol::collector::Announcement;
-use crate::protocol::events::{Holding, Join, Order, Standing};
-use crate::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId};
-use crate::protocol::records::{GenerationEntry, LogEntry, Outcome, Record, Records};
+use super::{Announcement, Answer, Collector, CollectorEffect, RequestId};
+use crate::protocol::events::{Holding, Order};
+use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
+use crate::protocol::records::{GenerationEntry, Record};
 
 /// Where the job is between two runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The store is being read.
     Reading,
@@ -32,244 +30,8 @@ pub(super) enum Phase {
 }
 
 impl Collector {
-    /// What the store holds is here: take the next term.
-    pub(super) fn read(
-        &mut self,
-        records: Result<Records, String>,
-        effects: &mut Vec<CollectorEffect>,
-    ) {
-        if self.phase != Phase::Reading {
-            return;
-        }
-        let records = match records {
-            Ok(records) => records,
-            Err(reason) => return self.fail(reason, effects),
-        };
-        let topology = self.topology.fingerprint();
-        if records.log.iter().any(|entry| entry.topology != topology) {
-            let reason = "the store holds a job of another topology: give this one its own \
-                          directory, or the job file it was begun with";
-            return self.fail(reason.to_owned(), effects);
-        }
-        for entry in &records.log {
-            self.logged = entry.number;
-            self.term = self.term.max(entry.term);
-            if let Some(begun) = entry.generation {
-                self.generation = begun.generation;
-                self.origins.insert(begun.generation, begun.restored);
-            }
-        }
-        self.read_snapshots(records.snapshots);
-        self.phase = Phase::Claiming;
-        let entry = self.log_entry(self.term.next());
-        effects.push(CollectorEffect::Create(Record::Log(entry)));
-    }
-
-    /// A record of the log is written. A collector that loses to another is fenced.
-    pub(super) fn logged(
-        &mut self,
-        entry: LogEntry,
-        outcome: Outcome,
-        effects: &mut Vec<CollectorEffect>,
-    ) {
-        match outcome {
-            Outcome::Exists(Record::Log(stands)) if stands.nonce != self.nonce => {
-                self.phase = Phase::Over;
-                return effects.push(CollectorEffect::Fenced(stands.term));
-            }
-            Outcome::Failed(reason) => {
-                let tries = self.log_retry.as_ref().map_or(0, |(_, tries, _)| *tries) + 1;
-                self.log_retry = Some((entry, tries, self.now_ms + RETRY_MS));
-                if tries >= LOG_TRIES_MAX || self.phase == Phase::Claiming {
-                    self.fail(format!("the log cannot be written: {reason}"), effects);
-                }
-                return;
-            }
-            Outcome::Created | Outcome::Exists(_) => {}
-        }
-        self.log_retry = None;
-        self.logged = entry.number;
-        match entry.generation {
-            None => self.lead(entry, effects),
-            Some(begun) => {
-                self.generation = begun.generation;
-                self.origins.insert(begun.generation, begun.restored);
-                self.phase = Phase::Gathering;
-                effects.push(CollectorEffect::Announce(Announcement::Restoring(
-                    begun.generation,
-                    begun.restored,
-                )));
-            }
-        }
-    }
-
-    /// Writes a log record again that could not be written. If it had been after all, the answer
-    /// is that it exists, with this collector's nonce.
-    pub(super) fn retry_log(&mut self, effects: &mut Vec<CollectorEffect>) {
-        if let Some((entry, _, retry_ms)) = &mut self.log_retry
-            && self.now_ms >= *retry_ms
-        {
-            *retry_ms = u64::MAX;
-            effects.push(CollectorEffect::Create(Record::Log(entry.clone())));
-        }
-    }
-
-    /// The term is this collector's: every node refuses older ones from its welcome on, and every
-    /// snapshot begun before it that has no manifest is ended.
-    fn lead(&mut self, entry: LogEntry, effects: &mut Vec<CollectorEffect>) {
-        self.term = entry.term;
-        self.phase = Phase::Surveying;
-        self.abort_all("its collector was lost", effects);
-        for process in self.topology.processes() {
-            self.welcome(process, effects);
-        }
-        if self.generation == Generation::default() {
-            self.phase = Phase::Ending(None);
-        }
-    }
-
-    fn leads(&self) -> bool {
-        !matches!(self.phase, Phase::Reading | Phase::Claiming | Phase::Over)
-    }
-
-    /// A node wants to be the node of its process.
-    pub(super) fn joining(&mut self, join: Join, effects: &mut Vec<CollectorEffect>) {
-        let (process, incarnation) = (join.process, join.incarnation);
-        if let Err(reason) = self.check_join(&join) {
-            return self.refuse(process, incarnation, reason, effects);
-        }
-        match self.members.join(join, self.now_ms) {
-            Admission::Waits => {}
-            Admission::WasLost => {
-                let name = self.topology.name(process);
-                let reason = format!("this node of {name} was declared lost and is replaced");
-                self.refuse(process, incarnation, reason, effects);
-            }
-            Admission::Succeeded(before) => {
-                effects.push(CollectorEffect::Announce(Announcement::Lost(
-                    process, before,
-                )));
-                // Others may have channels to the one before: a new incarnation never resumes them.
-                self.lost_one(effects);
-                self.admitted(process, incarnation, effects);
-            }
-            Admission::Admitted | Admission::Returned => {
-                self.admitted(process, incarnation, effects);
-            }
-        }
-    }
-
-    fn check_join(&self, join: &Join) -> Result<(), String> {
-        if join.process.index() >= self.topology.processes().len()
-            || join.topology != self.topology.fingerprint()
-        {
-            return Err("the node has another topology: give it the collector's job file".into());
-        }
-        if join.application != self.application {
-            return Err(format!(
-                "the node runs application '{}', the job is '{}'",
-                join.application, self.application
-            ));
-        }
-        Ok(())
-    }
-
-    fn refuse(
-        &self,
-        process: ProcessId,
-        incarnation: Incarnation,
-        reason: String,
-        effects: &mut Vec<CollectorEffect>,
-    ) {
-        let directive = self.directive(Order::Refused(reason));
-        effects.push(CollectorEffect::Dismiss(process, incarnation, directive));
-    }
-
-    fn admitted(
-        &mut self,
-        process: ProcessId,
-        incarnation: Incarnation,
-        effects: &mut Vec<CollectorEffect>,
-    ) {
-        effects.push(CollectorEffect::Announce(Announcement::Joined(
-            process,
-            incarnation,
-        )));
-        if !self.leads() {
-            return;
-        }
-        self.welcome(process, effects);
-        let generation = self.generation;
-        let holding = self.members.holdings().nth(process.index()).flatten();
-        match self.phase {
-            Phase::Preparing if holding != Some(Holding::Prepared(generation)) => {
-                self.tell(
-                    process,
-                    Order::Prepare(generation, self.restored()),
-                    effects,
-                );
-            }
-            Phase::Running if holding == Some(Holding::Prepared(generation)) => {
-                self.run(process, effects);
-            }
-            Phase::Running if holding == Some(Holding::Running(generation)) => {
-                self.trigger_again(process, effects);
-            }
-            _ => {}
-        }
-    }
-
-    fn welcome(&self, process: ProcessId, effects: &mut Vec<CollectorEffect>) {
-        let standing = Standing {
-            generation: self.generation,
-            low: self.collection.low(),
-            open: self.collection.open().collect(),
-            complete: self.restore_point(),
-        };
-        self.tell(process, Order::Welcome(standing), effects);
-    }
-
-    /// A control stream has closed. The node may return; a claimant that waited settles it.
-    pub(super) fn gone(
-        &mut self,
-        process: ProcessId,
-        incarnation: Incarnation,
-        effects: &mut Vec<CollectorEffect>,
-    ) {
-        if let Some(claimant) = self.members.gone(process, incarnation, self.now_ms) {
-            self.joining(claimant, effects);
-        }
-    }
-
-    /// Nodes that are away or silent for too long are lost, and replaced.
-    /// A collector that does not lead yet declares nobody lost: its word would not be heard.
-    pub(super) fn look_for_losses(&mut self, effects: &mut Vec<CollectorEffect>) {
-        if !self.leads() {
-            return;
-        }
-        for claimant in self.members.refused_claims(self.now_ms) {
-            let name = self.topology.name(claimant.process);
-            let reason = format!("another node is live for {name}: stop that one first");
-            self.refuse(claimant.process, claimant.incarnation, reason, effects);
-        }
-        for (process, incarnation) in self.members.overdue(self.now_ms, self.policy.silence_ms) {
-            let reason = "this node did not answer in time and was declared lost".to_owned();
-            self.refuse(process, incarnation, reason, effects);
-            let claimant = self.members.lose(process);
-            effects.push(CollectorEffect::Announce(Announcement::Lost(
-                process,
-                incarnation,
-            )));
-            effects.push(CollectorEffect::Replace(process, incarnation));
-            self.lost_one(effects);
-            if let Some(claimant) = claimant {
-                self.joining(claimant, effects);
-            }
-        }
-    }
-
     /// A loss takes the job back, unless nobody has been told yet to prepare anyway.
-    fn lost_one(&mut self, effects: &mut Vec<CollectorEffect>) {
+    pub(super) fn lost_one(&mut self, effects: &mut Vec<CollectorEffect>) {
         if matches!(
             self.phase,
             Phase::Surveying | Phase::Preparing | Phase::Running
@@ -321,6 +83,16 @@ impl Collector {
     pub(super) fn restore_point(&self) -> SnapshotId {
         let newest = self.collection.newest(self.generation, |_| true);
         newest.unwrap_or_else(|| self.restored())
+    }
+
+    /// The oldest snapshot that a restore under way, or the next one, takes.
+    pub(super) fn wanted_back(&self) -> SnapshotId {
+        let taken = match self.phase {
+            Phase::Ending(Some(target)) => target,
+            Phase::Recording(begun) => begun.restored,
+            _ => self.restore_point(),
+        };
+        taken.min(self.restore_point())
     }
 
     /// The newest snapshot before those that could not be loaded, along the line of generations
@@ -388,13 +160,14 @@ impl Collector {
         {
             self.lost_one(effects);
         }
-        match self.phase {
+        let phase = self.phase;
+        match phase {
             Phase::Surveying
                 if self.members.all_present() && self.members.all_hold(self.generation) =>
             {
                 self.run_all(effects);
             }
-            Phase::Ending(target) if self.collection.is_idle() => {
+            Phase::Ending(target) if self.collection.is_idle() && self.has_reread(effects) => {
                 self.next_generation(target, effects);
             }
             Phase::Gathering if self.members.all_present() => {
@@ -447,7 +220,7 @@ impl Collector {
         }
     }
 
-    fn run(&mut self, process: ProcessId, effects: &mut Vec<CollectorEffect>) {
+    pub(super) fn run(&mut self, process: ProcessId, effects: &mut Vec<CollectorEffect>) {
         self.members
             .hold(process, Holding::Running(self.generation));
         self.tell(process, Order::Run(self.generation), effects);

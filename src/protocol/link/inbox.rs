@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Breach, Limits};
-use crate::protocol::frame::{Batch, Credit, Feedback, Frame, Marker};
+use crate::protocol::frame::{Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber};
 
 /// The receiver's end of a channel.
@@ -37,7 +37,10 @@ impl Inbox {
         let mut inbox = Self {
             channel,
             window_messages: limits.window_messages,
-            window_bytes: limits.window_bytes,
+            // A message as long as allowed must fit, or it would wait for ever.
+            window_bytes: limits
+                .window_bytes
+                .max(limits.message_bytes_max + LENGTH_BYTES as u64),
             items: share.iter().cloned().map(Frame::Messages).collect(),
             bytes: share.iter().map(Batch::bytes).sum(),
             handled,
@@ -76,8 +79,12 @@ impl Inbox {
     }
 
     /// Takes in a frame off the wire and returns what of it is new. A duplicate is dropped; a
-    /// gap, a marker out of place and more than the credit are breaches.
+    /// gap, a marker out of place and more than the credit are breaches. What is left of a stream
+    /// that is gone changes nothing: it is sent again on the next.
     pub(in crate::protocol) fn accept(&mut self, frame: Frame) -> Result<Option<Frame>, Breach> {
+        if !self.open {
+            return Ok(None);
+        }
         let new = match frame {
             Frame::Marker(marker) => self.accept_marker(marker)?.map(Frame::Marker),
             Frame::Messages(batch) => self.accept_batch(batch)?.map(Frame::Messages),

@@ -185,7 +185,14 @@ impl Outbox {
         if self.receiver.is_some_and(|known| known != receiver) {
             return Err(Breach::Incarnation);
         }
-        self.hear(feedback)?;
+        let Feedback {
+            next, next_marker, ..
+        } = feedback;
+        // What was acknowledged is gone here: it cannot be asked for again.
+        if next <= self.acknowledged || next_marker <= self.acknowledged_marker {
+            return Err(Breach::Resume { next, next_marker });
+        }
+        self.acknowledge(feedback)?;
         self.receiver = Some(receiver);
         self.open = true;
         while let Some(frame) = self.unacknowledged.pop_back() {
@@ -208,14 +215,22 @@ impl Outbox {
         Ok(())
     }
 
-    /// The receiver says what it has and how far to go. Old words change nothing.
+    /// The receiver says what it has and how far to go. Old words change nothing, nor do those
+    /// of a stream that is gone.
     pub(in crate::protocol) fn hear(&mut self, feedback: Feedback) -> Result<(), Breach> {
+        match self.open {
+            true => self.acknowledge(feedback),
+            false => Ok(()),
+        }
+    }
+
+    fn acknowledge(&mut self, feedback: Feedback) -> Result<(), Breach> {
         let Feedback {
             next,
             next_marker,
             credit,
         } = feedback;
-        if next > self.on_wire.next() || next_marker > self.marked_on_wire.next() {
+        if !self.can_be_next(next, next_marker) {
             return Err(Breach::Resume { next, next_marker });
         }
         self.credit.number = self.credit.number.max(credit.number);
@@ -235,6 +250,23 @@ impl Outbox {
         let has_marker = MarkerOrdinal::new(next_marker.get().saturating_sub(1));
         self.acknowledged_marker = self.acknowledged_marker.max(has_marker);
         Ok(())
+    }
+
+    /// Whether a receiver that takes what is put on the wire, in order, can expect this: nothing
+    /// beyond the last frame, no message behind a marker that it has not, no marker behind a
+    /// message that it has not.
+    fn can_be_next(&self, next: MessageNumber, next_marker: MarkerOrdinal) -> bool {
+        if next > self.on_wire.next() || next_marker > self.marked_on_wire.next() {
+            return false;
+        }
+        // Mostly there is no marker to look for.
+        let any_marker = self.acknowledged_marker < self.marked_on_wire;
+        !any_marker
+            || self.unacknowledged.iter().all(|frame| match frame {
+                Frame::Messages(_) => true,
+                Frame::Marker(marker) if marker.ordinal < next_marker => marker.after < next,
+                Frame::Marker(marker) => next <= marker.after.next(),
+            })
     }
 
     /// The stream is gone.

@@ -4,7 +4,8 @@ use super::{Phase, Process};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::cut::{Part, Restored};
 use crate::protocol::events::{Directive, Effect, Holding, Join, Order, Report, Standing};
-use crate::protocol::ids::{ChannelId, Generation, SnapshotId};
+use crate::protocol::frame::Batch;
+use crate::protocol::ids::{ChannelId, Generation, MessageNumber, SnapshotId};
 use crate::protocol::link::{Inbox, Outbox};
 
 impl<A: Application> Process<A> {
@@ -31,7 +32,7 @@ impl<A: Application> Process<A> {
             Order::Trigger(snapshot, mode) => self.trigger(snapshot, mode, effects),
             Order::Ended { snapshot, low, .. } => {
                 self.end(snapshot, effects);
-                self.ended.raise(low);
+                self.end_up_to(low, effects);
             }
             Order::Prepare(generation, snapshot) => self.prepare(generation, snapshot, effects),
             Order::Run(generation) => self.run(generation),
@@ -40,8 +41,7 @@ impl<A: Application> Process<A> {
                     "the collector refuses this node: {reason}"
                 )));
             }
-            // Ending the program is the driver's.
-            Order::Halt => {}
+            Order::Halt => effects.push(Effect::Halt),
         }
     }
 
@@ -52,7 +52,7 @@ impl<A: Application> Process<A> {
         for snapshot in gone {
             self.end(snapshot, effects);
         }
-        self.ended.raise(standing.low);
+        self.end_up_to(standing.low, effects);
         self.report_stored(effects);
     }
 
@@ -60,11 +60,12 @@ impl<A: Application> Process<A> {
     /// generation that is over changes nothing; one about the current is answered again.
     fn prepare(&mut self, generation: Generation, snapshot: SnapshotId, effects: &mut Vec<Effect>) {
         match self.phase {
-            Phase::Loading(current, _) | Phase::Running(current) if current >= generation => return,
-            Phase::Prepared(current) if current > generation => return,
+            Phase::Running(current) if current >= generation => return,
+            Phase::Loading(current, _) | Phase::Prepared(current) if current > generation => return,
             Phase::Prepared(current) if current == generation => {
                 return effects.push(Effect::Report(Report::Ready(generation)));
             }
+            // The part is being read, or could not be and nobody heard of it: once more.
             _ => {}
         }
         for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
@@ -175,6 +176,26 @@ impl<A: Application> Process<A> {
         if inputs != topology.inputs(self.id()) || outputs != topology.outputs(self.id()) {
             return Err("the part has other channels than the topology".to_owned());
         }
+        for input in &part.inputs {
+            let after = input.handled;
+            if follow(after, &input.share).is_none() {
+                return Err(format!("what it recorded on {} has gaps", input.channel));
+            }
+        }
+        for output in &part.outputs {
+            let first = output.share.first().map(Batch::first);
+            let after = first.map_or(output.sent.get(), |first| first.get() - 1);
+            if follow(MessageNumber::new(after), &output.share) != Some(output.sent) {
+                return Err(format!("what it recorded on {} has gaps", output.channel));
+            }
+        }
         Ok(())
     }
+}
+
+/// The number of the last message, if the batches follow this number and one another.
+fn follow(after: MessageNumber, share: &[Batch]) -> Option<MessageNumber> {
+    share.iter().try_fold(after, |last, batch| {
+        (batch.first() == last.next()).then(|| batch.last())
+    })
 }

@@ -51,14 +51,18 @@ impl<A: Application> Process<A> {
             let reason = format!("{RECORDINGS_MAX} snapshots are being recorded already");
             return self.decline(snapshot, reason, effects);
         }
+        let begun = (snapshot, mode);
+        let (inboxes, outboxes) = (&self.inboxes, &self.outboxes);
+        let recording = Recording::begin(begun, self.now_ms, inboxes, outboxes, closed);
+        if recording.bytes() > self.settings.limits.recording_bytes_max {
+            let reason = self.too_large(&recording);
+            return self.decline(snapshot, reason, effects);
+        }
         let application = self
             .application
             .as_ref()
             .expect("a running process has one");
         effects.push(Effect::Capture(snapshot, application.capture()));
-        let begun = (snapshot, mode);
-        let (inboxes, outboxes) = (&self.inboxes, &self.outboxes);
-        let recording = Recording::begin(begun, self.now_ms, inboxes, outboxes, closed);
         self.recordings.insert(snapshot, recording);
         for outbox in &mut self.outboxes {
             outbox.push_marker(snapshot, mode);
@@ -74,21 +78,25 @@ impl<A: Application> Process<A> {
         effects: &mut Vec<Effect>,
     ) {
         let bound = self.settings.limits.recording_bytes_max;
-        let mut over = Vec::new();
-        for (&snapshot, recording) in &mut self.recordings {
+        for recording in self.recordings.values_mut() {
             recording.arrived(input, batch);
-            if recording.bytes() > bound {
-                over.push((snapshot, recording.largest_input()));
-            }
         }
-        for (snapshot, channel) in over {
-            let channel = channel.map(|channel| self.setup.topology.channel_name(channel));
-            let channel = channel.unwrap_or_default();
-            let reason = format!(
-                "the recording is over recording_bytes_max = {bound}, most of it from {channel}"
-            );
+        let over = self.recordings.iter();
+        let over = over.filter(|(_, recording)| recording.bytes() > bound);
+        let over = over.map(|(&snapshot, recording)| (snapshot, self.too_large(recording)));
+        for (snapshot, reason) in over.collect::<Vec<_>>() {
             self.decline(snapshot, reason, effects);
         }
+    }
+
+    fn too_large(&self, recording: &Recording) -> String {
+        let bound = self.settings.limits.recording_bytes_max;
+        let channel = recording.largest_input();
+        let channel = channel.map(|channel| self.setup.topology.channel_name(channel));
+        format!(
+            "the recording is over recording_bytes_max = {bound}, most of it from {}",
+            channel.unwrap_or_default()
+        )
     }
 
     /// A marker has come in: its channel's state is closed, wherever the marker stands.
@@ -184,6 +192,15 @@ impl<A: Application> Process<A> {
         {
             effects.push(Effect::Forget(snapshot));
         }
+    }
+
+    /// All snapshots up to this one have ended, whether or not a word came of each.
+    pub(super) fn end_up_to(&mut self, low: SnapshotId, effects: &mut Vec<Effect>) {
+        let ended = self.recordings.range(..=low).map(|(&snapshot, _)| snapshot);
+        for snapshot in ended.collect::<Vec<_>>() {
+            self.end(snapshot, effects);
+        }
+        self.ended.raise(low);
     }
 
     /// Time passes. A node ends what takes too long by its own clock: an abort that never

@@ -1,0 +1,236 @@
+//! The collector's loop: it owns the machine, feeds it what happens and carries out what the
+//! machine decides. It decides nothing itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::hold::{Hold, Point};
+use crate::protocol::collector::{Collector, CollectorInput};
+use crate::protocol::events::{Directive, Order, Report};
+use crate::protocol::ids::Term;
+use crate::protocol::records::{Outcome, Record};
+use crate::protocol::topology::Topology;
+use crate::store::Store;
+
+use super::asks::Asks;
+use super::clock::Clock;
+use super::event::JobEvent;
+use super::happening::Happening;
+use super::nodes::Nodes;
+
+/// Between two looks of the machine at the clock. Deadlines are tenths of seconds at the least.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Events that a watcher may lag behind. A busy job has some tens a second.
+const EVENTS_MAX: usize = 1024;
+
+/// How long deletions that are under way may take when the collector ends. What is left is
+/// deleted under the next one.
+const STORE_BOUND: Duration = Duration::from_secs(1);
+
+/// How the loop ended.
+pub(super) enum End {
+    /// The job has ended as it should.
+    Finished,
+    /// The job cannot go on.
+    Failed(String),
+    /// Another collector leads.
+    Fenced(Term),
+    /// This program was told to end; the job goes on.
+    Shutdown,
+}
+
+/// Everything the loop owns.
+pub(super) struct Driver {
+    pub(super) job: String,
+    pub(super) topology: Arc<Topology>,
+    pub(super) store: Store,
+    pub(super) hold: Hold,
+    pub(super) collector: Collector,
+    pub(super) nodes: Nodes,
+    pub(super) asks: Asks,
+    clock: Clock,
+    pub(super) events: broadcast::Sender<String>,
+    /// What the store is asked, each with the machine's input that answers it, if one does.
+    pub(super) storing: JoinSet<Option<CollectorInput>>,
+}
+
+impl Driver {
+    pub(super) fn new(
+        job: String,
+        topology: Arc<Topology>,
+        store: Store,
+        hold: Hold,
+        collector: Collector,
+    ) -> Self {
+        Self {
+            job,
+            topology,
+            store,
+            hold,
+            collector,
+            nodes: Nodes::default(),
+            asks: Asks::default(),
+            clock: Clock::new(),
+            events: broadcast::channel(EVENTS_MAX).0,
+            storing: JoinSet::new(),
+        }
+    }
+
+    /// Runs until the machine says that it is over, or `shutdown`. Dropping `self` at the end
+    /// closes every stream behind the last word on it.
+    pub(super) async fn run(
+        mut self,
+        mut happenings: mpsc::Receiver<Happening>,
+        shutdown: CancellationToken,
+    ) -> End {
+        let mut effects = Vec::new();
+        self.collector.start(&mut effects);
+        let mut ended = self.carry_out(effects).await;
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while ended.is_none() {
+            ended = tokio::select! {
+                biased;
+                () = shutdown.cancelled() => Some(End::Shutdown),
+                Some(done) = self.storing.join_next() => match done {
+                    Ok(Some(input)) => self.stored(input).await,
+                    Ok(None) => None,
+                    Err(error) => Some(End::Failed(format!("a task of the store broke: {error}"))),
+                },
+                _ = ticks.tick() => self.tick().await,
+                Some(happening) = happenings.recv() => self.handle(happening).await,
+            };
+        }
+        let end = ended.expect("the loop above ends with it");
+        if !matches!(end, End::Fenced(_)) {
+            let storing = &mut self.storing;
+            let rest = async { while storing.join_next().await.is_some() {} };
+            let _ = timeout(STORE_BOUND, rest).await;
+        }
+        self.close(&end);
+        end
+    }
+
+    /// Tells everyone how it ended.
+    fn close(mut self, end: &End) {
+        let reason = match end {
+            End::Finished => {
+                self.tell_watchers(&JobEvent::Finished);
+                "the job has finished".to_owned()
+            }
+            End::Failed(reason) => {
+                self.tell_watchers(&JobEvent::Ended {
+                    reason: reason.clone(),
+                });
+                format!("the job has ended: {reason}")
+            }
+            End::Fenced(term) => format!("another collector leads, in term {term}"),
+            End::Shutdown => "the collector is ending".to_owned(),
+        };
+        self.asks.end(&reason);
+        if matches!(end, End::Finished | End::Failed(_)) {
+            let term = self.collector.status().term;
+            self.nodes.dismiss_all(&Directive {
+                term,
+                order: Order::Halt,
+            });
+        }
+    }
+
+    /// Gives the machine an input, with the time before it, and carries out what follows.
+    async fn step(&mut self, input: CollectorInput) -> Option<End> {
+        let mut effects = Vec::new();
+        let now_ms = self.clock.now_ms();
+        self.collector
+            .step(CollectorInput::Time { now_ms }, &mut effects);
+        self.collector.step(input, &mut effects);
+        self.carry_out(effects).await
+    }
+
+    async fn tick(&mut self) -> Option<End> {
+        self.asks.forget_departed();
+        let live = self.collector.status().processes;
+        self.nodes.forget_unless(|(process, incarnation)| {
+            live.iter()
+                .any(|&(of, _, is, _)| (of, is) == (process, incarnation))
+        });
+        let now_ms = self.clock.now_ms();
+        let mut effects = Vec::new();
+        self.collector
+            .step(CollectorInput::Time { now_ms }, &mut effects);
+        self.carry_out(effects).await
+    }
+
+    /// The store has answered.
+    async fn stored(&mut self, input: CollectorInput) -> Option<End> {
+        if let CollectorInput::Created(record, Outcome::Created) = &input {
+            match record {
+                Record::Manifest(manifest) if manifest.is_complete() => {
+                    self.hold.at(Point::Manifest);
+                }
+                Record::Log(entry) if entry.generation.is_some() => {
+                    self.hold.at(Point::Generation);
+                }
+                Record::Log(_) | Record::Begun(_) | Record::Manifest(_) => {}
+            }
+        }
+        self.step(input).await
+    }
+
+    async fn handle(&mut self, happening: Happening) -> Option<End> {
+        let input = match happening {
+            Happening::Joined(join, place, outgoing) => {
+                let (process, incarnation) = (join.process, join.incarnation);
+                self.nodes.attach((process, incarnation), place, outgoing);
+                CollectorInput::Said(process, incarnation, Report::Join(join))
+            }
+            Happening::Said(stream, report) => {
+                let (process, incarnation) = self.nodes.on(stream)?;
+                CollectorInput::Said(process, incarnation, report)
+            }
+            Happening::Heartbeat(stream, progress) => {
+                let (process, incarnation) = self.nodes.on(stream)?;
+                self.nodes.progressed((process, incarnation), progress);
+                CollectorInput::Heartbeat(process, incarnation)
+            }
+            Happening::Closed(stream) => {
+                let (process, incarnation) = self.nodes.detach(stream)?;
+                self.asks.lost((process, incarnation));
+                CollectorInput::Gone(process, incarnation)
+            }
+            Happening::CommandDone(stream, request, refusal) => {
+                let key = self.nodes.on(stream)?;
+                self.asks.command_done(key, request, refusal);
+                return None;
+            }
+            Happening::Asked {
+                request,
+                wait,
+                reply,
+            } => CollectorInput::Asked(self.asks.ask(wait, reply)?, request),
+            Happening::Command {
+                process,
+                text,
+                reply,
+            } => {
+                self.command(process, text, reply);
+                return None;
+            }
+            Happening::Status(reply) => {
+                let _ = reply.send(self.status());
+                return None;
+            }
+            Happening::Watch(reply) => {
+                let _ = reply.send(self.events.subscribe());
+                return None;
+            }
+        };
+        self.step(input).await
+    }
+}

@@ -1,0 +1,165 @@
+//! What is read from the store, whether the job runs or not: `list`, `show`, `verify`.
+
+use std::cell::Cell;
+
+use super::{CommandError, Progress, Reply, id};
+use crate::control::place::Place;
+use crate::control::view::{Format, ListView, ShowView, VerifyView, View as _};
+use crate::job::Job;
+use crate::protocol::ids::SnapshotId;
+use crate::protocol::records::{Manifest, Records};
+use crate::store::{self, Store};
+
+/// Which snapshots are verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Every complete one.
+    All,
+    /// This one.
+    One(String),
+}
+
+/// The job's store; none, if it is a directory that is not there yet: opening would create it.
+pub(in crate::control) async fn open(job: &Job) -> Result<Option<Store>, CommandError> {
+    let url = job.store_url();
+    if url.scheme() == "file" && url.to_file_path().is_ok_and(|path| !path.exists()) {
+        return Ok(None);
+    }
+    Ok(Some(Store::open(url.as_str()).await?))
+}
+
+/// Everything that is written down in a store.
+pub(in crate::control) async fn records(
+    store: Option<&Store>,
+    progress: Progress<'_>,
+) -> Result<Records, CommandError> {
+    let Some(store) = store else {
+        return Ok(Records::default());
+    };
+    let reading = store.read_all();
+    Ok(progress
+        .during(|| "for the store to be read".to_owned(), reading)
+        .await?)
+}
+
+/// `cutline list`: every snapshot.
+///
+/// # Errors
+/// If there is no such job or its store cannot be read.
+pub async fn list(
+    place: &Place,
+    format: Format,
+    progress: Progress<'_>,
+) -> Result<Reply, CommandError> {
+    let (job, _) = place.job()?;
+    let records = records(open(&job).await?.as_ref(), progress).await?;
+    Ok(Reply::yes(
+        ListView::new(job.name(), &records).render(format),
+    ))
+}
+
+/// `cutline show`: what is in one snapshot.
+///
+/// # Errors
+/// If there is no such job or snapshot, or the store cannot be read.
+pub async fn show(
+    place: &Place,
+    snapshot: &str,
+    format: Format,
+    progress: Progress<'_>,
+) -> Result<Reply, CommandError> {
+    let snapshot = id(snapshot)?;
+    let (job, _) = place.job()?;
+    let records = records(open(&job).await?.as_ref(), progress).await?;
+    let found = records
+        .snapshots
+        .iter()
+        .find(|(begun, _)| begun.snapshot == snapshot);
+    let (begun, manifest) = found.ok_or_else(|| unknown(&job, snapshot))?;
+    let view = ShowView::new(job.topology(), begun, manifest.as_ref());
+    Ok(Reply::yes(view.render(format)))
+}
+
+/// `cutline verify`: judges snapshots from what is really in the store. No, if a verdict does not
+/// hold or there is nothing to judge.
+///
+/// # Errors
+/// If there is no such job or snapshot, or the store cannot be read.
+pub async fn verify(
+    place: &Place,
+    which: &Which,
+    format: Format,
+    progress: Progress<'_>,
+) -> Result<Reply, CommandError> {
+    let (job, _) = place.job()?;
+    let store = open(&job).await?;
+    let records = records(store.as_ref(), progress).await?;
+    let chosen = match which {
+        Which::One(text) => {
+            let snapshot = id(text)?;
+            let mut all = records.snapshots.iter();
+            let (_, manifest) = all
+                .find(|(begun, _)| begun.snapshot == snapshot)
+                .ok_or_else(|| unknown(&job, snapshot))?;
+            if manifest.is_none() {
+                return Err(CommandError::No(format!("{snapshot} is still open")));
+            }
+            vec![snapshot]
+        }
+        Which::All => {
+            let manifests = records
+                .snapshots
+                .iter()
+                .filter_map(|(_, manifest)| manifest.as_ref());
+            let complete = manifests.filter(|manifest| manifest.is_complete());
+            let all: Vec<_> = complete
+                .map(|manifest: &Manifest| manifest.snapshot)
+                .collect();
+            if all.is_empty() {
+                let nothing = format!("{} has no complete snapshot to verify", job.name());
+                return Err(CommandError::No(nothing));
+            }
+            all
+        }
+    };
+    let store = store.expect("a store that is not there has no snapshot to choose");
+    let view = verify_all(&job, &store, &chosen, progress).await?;
+    Ok(Reply {
+        text: view.render(format),
+        yes: view.holds,
+    })
+}
+
+/// Judges these snapshots, one after the other: each may hold gigabytes.
+pub(in crate::control) async fn verify_all(
+    job: &Job,
+    store: &Store,
+    chosen: &[SnapshotId],
+    progress: Progress<'_>,
+) -> Result<VerifyView, CommandError> {
+    let done = Cell::new(0_usize);
+    let judging = async {
+        let mut judged = Vec::with_capacity(chosen.len());
+        for &snapshot in chosen {
+            judged.push(store::verify(store, job.topology(), snapshot).await?);
+            done.set(judged.len());
+        }
+        Ok::<_, CommandError>(judged)
+    };
+    let state = || {
+        format!(
+            "for the verdicts: {} of {} snapshots",
+            done.get(),
+            chosen.len()
+        )
+    };
+    let judged = progress.during(state, judging).await?;
+    Ok(VerifyView::new(job.name(), judged))
+}
+
+fn unknown(job: &Job, snapshot: SnapshotId) -> CommandError {
+    CommandError::No(format!(
+        "{} has no snapshot {snapshot}: 'cutline list' shows those it has",
+        job.name()
+    ))
+}

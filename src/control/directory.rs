@@ -1,0 +1,310 @@
+//! A job's directory: where its files are, which job is meant, and who may run it.
+//!
+//! ```text
+//! bank.cutline/
+//!   job.toml   the job, as it was started last
+//!   store/     its snapshots, unless the job keeps them elsewhere
+//!   run/    what is true only while the job runs: emptied when it stops
+//!     supervisor          pid and start time of `cutline up`
+//!     collector.addr      where the collector listens
+//!     pids/<who>.<pid>    every incarnation that may still exist
+//!     hold/, held/        points at which a scenario stops a program: see `hold`
+//!   logs/   one file for each program
+//! ```
+//!
+//! The exclusive lock is on the directory itself, so that it needs no file of its own, cannot be
+//! left behind, and ends with its holder whatever ends the holder.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::who::Who;
+
+/// What the name of a job's directory ends in.
+pub const SUFFIX: &str = "cutline";
+
+/// How deep below the current directory a job's directory is looked for: deep enough for a
+/// folder of jobs, not so deep as to walk a disk.
+const SEARCH_DEPTH_MAX: usize = 3;
+
+/// How many entries a search looks at before it gives up, for the same reason.
+const SEARCH_ENTRIES_MAX: usize = 20_000;
+
+/// Why a job's directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// There is no job here.
+    #[error(
+        "no job found: there is no *.cutline directory below {}; name one with --dir DIR or \
+         --job FILE, or start one with 'cutline up FILE'", .0.display()
+    )]
+    NoneBelow(PathBuf),
+    /// More than one job.
+    #[error(
+        "more than one job here; name one with --dir:\n{}", list(.0)
+    )]
+    Several(Vec<PathBuf>),
+    /// The directory that was named is not there.
+    #[error("no job directory at {}: 'cutline up' creates it", .0.display())]
+    Missing(PathBuf),
+    /// Another supervisor has it.
+    #[error(
+        "{} is in use by {holder}: only one 'cutline up' runs a job; end it with 'cutline down \
+         --dir {}'", .directory.display(), .directory.display()
+    )]
+    InUse {
+        /// The directory.
+        directory: PathBuf,
+        /// Who has it, as far as that is known.
+        holder: String,
+    },
+    /// The file system says no.
+    #[error("cannot use {}: {source}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+fn list(candidates: &[PathBuf]) -> String {
+    let lines: Vec<_> = candidates
+        .iter()
+        .map(|path| format!("  {}", path.display()))
+        .collect();
+    lines.join("\n")
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError + '_ {
+    |source| DirectoryError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The directory of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobDirectory {
+    root: PathBuf,
+}
+
+impl JobDirectory {
+    /// The directory at this path, which need not exist.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The job's directory below the current one, if there is only one.
+    ///
+    /// # Errors
+    /// If there is none or more than one; the candidates are named.
+    pub fn find(current: &Path) -> Result<Self, DirectoryError> {
+        if is_job(current) && current.join("run").is_dir() {
+            return Ok(Self::new("."));
+        }
+        let mut found = below(current);
+        match found.len() {
+            0 => Err(DirectoryError::NoneBelow(current.to_owned())),
+            1 => Ok(Self::new(found.remove(0))),
+            _ => Err(DirectoryError::Several(found)),
+        }
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The job, as it was started last.
+    pub fn job_file(&self) -> PathBuf {
+        self.root.join("job.toml")
+    }
+
+    /// What is true only while the job runs.
+    pub fn run(&self) -> PathBuf {
+        self.root.join("run")
+    }
+
+    /// One file for each program.
+    pub fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
+    /// One file for each incarnation that may still exist.
+    pub fn pids(&self) -> PathBuf {
+        self.run().join("pids")
+    }
+
+    /// Where the collector says where it listens.
+    pub fn collector_file(&self) -> PathBuf {
+        self.run().join("collector.addr")
+    }
+
+    /// Where the supervisor says who it is.
+    pub fn supervisor_file(&self) -> PathBuf {
+        self.run().join("supervisor")
+    }
+
+    /// The log of a program.
+    pub fn log(&self, who: &Who) -> PathBuf {
+        self.logs().join(format!("{}.log", who.file_name()))
+    }
+
+    /// The log of a supervisor that was started with `--detach`.
+    pub fn supervisor_log(&self) -> PathBuf {
+        // Not a name that `Who::file_name` gives.
+        self.logs().join("supervisor+.log")
+    }
+
+    /// Whether the directory is there.
+    pub fn exists(&self) -> bool {
+        self.root.is_dir()
+    }
+
+    /// Creates what a supervisor needs. Answers whether the job's directory is new.
+    ///
+    /// # Errors
+    /// If the file system says no.
+    pub fn create(&self) -> Result<bool, DirectoryError> {
+        let new = !self.exists();
+        for path in [
+            self.pids(),
+            self.logs(),
+            self.run().join("hold"),
+            self.run().join("held"),
+        ] {
+            fs::create_dir_all(&path).map_err(at(&path))?;
+        }
+        Ok(new)
+    }
+
+    /// Takes the exclusive right to run the job; it lasts until the answer is dropped.
+    ///
+    /// # Errors
+    /// If somebody else has it (who is in the message), or the directory cannot be opened.
+    pub fn lock(&self) -> Result<Lock, DirectoryError> {
+        let directory = File::open(&self.root).map_err(at(&self.root))?;
+        match directory.try_lock() {
+            Ok(()) => Ok(Lock {
+                _directory: directory,
+            }),
+            Err(TryLockError::WouldBlock) => Err(DirectoryError::InUse {
+                directory: self.root.clone(),
+                holder: self.holder(),
+            }),
+            Err(TryLockError::Error(source)) => Err(at(&self.root)(source)),
+        }
+    }
+
+    /// Whether somebody has the exclusive right to run the job.
+    pub fn is_locked(&self) -> bool {
+        matches!(self.lock(), Err(DirectoryError::InUse { .. }))
+    }
+
+    fn holder(&self) -> String {
+        match super::incarnations::read(&self.supervisor_file()) {
+            Some(process) => format!("pid {}", process.pid),
+            None => "another cutline, which is just starting or stopping".to_owned(),
+        }
+    }
+
+    /// Removes what is true only while the job runs.
+    ///
+    /// # Errors
+    /// If the file system says no.
+    pub fn clear_run(&self) -> Result<(), DirectoryError> {
+        let run = self.run();
+        match fs::remove_dir_all(&run) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&run)(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The exclusive right to run a job.
+#[derive(Debug)]
+pub struct Lock {
+    _directory: File,
+}
+
+fn is_job(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == SUFFIX)
+}
+
+/// The job directories below a directory, in order; those inside others are not looked for.
+fn below(top: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut looked_at = 0;
+    let mut level = vec![top.to_owned()];
+    for _ in 0..SEARCH_DEPTH_MAX {
+        let mut deeper = Vec::new();
+        for directory in &level {
+            let Ok(entries) = fs::read_dir(directory) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                looked_at += 1;
+                if looked_at > SEARCH_ENTRIES_MAX {
+                    found.sort();
+                    return found;
+                }
+                let path = entry.path();
+                let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+                // Links are not followed: they may lead round in a circle.
+                if hidden || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    continue;
+                }
+                if is_job(&path) {
+                    found.push(path.strip_prefix(top).unwrap_or(&path).to_owned());
+                } else {
+                    deeper.push(path);
+                }
+            }
+        }
+        level = deeper;
+    }
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_only_job_below_is_the_one_that_is_meant() {
+        let top = tempfile::tempdir().unwrap();
+        let none = JobDirectory::find(top.path()).unwrap_err().to_string();
+        assert!(
+            none.contains("no job found") && none.contains("--dir"),
+            "{none}"
+        );
+        fs::create_dir_all(top.path().join("jobs/bank.cutline/run")).unwrap();
+        let found = JobDirectory::find(top.path()).unwrap();
+        assert_eq!(found.root(), Path::new("jobs/bank.cutline"));
+        fs::create_dir(top.path().join("ring.cutline")).unwrap();
+        let several = JobDirectory::find(top.path()).unwrap_err().to_string();
+        assert!(
+            several.contains("jobs/bank.cutline\n  ring.cutline"),
+            "{several}"
+        );
+    }
+
+    #[test]
+    fn a_second_lock_is_refused_and_says_who_holds_the_first() {
+        let top = tempfile::tempdir().unwrap();
+        let directory = JobDirectory::new(top.path().join("bank.cutline"));
+        assert!(directory.create().unwrap());
+        assert!(!directory.create().unwrap());
+        let lock = directory.lock().unwrap();
+        let this = std::process::id();
+        super::super::incarnations::write(&directory.supervisor_file(), this, 0).unwrap();
+        let refusal = directory.lock().unwrap_err().to_string();
+        assert!(refusal.contains(&format!("pid {this}")), "{refusal}");
+        drop(lock);
+        assert!(!directory.is_locked());
+    }
+}

@@ -1,0 +1,215 @@
+//! One run of a job by a supervisor: what is made before, and what is cleared away after.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::command::application_refusal;
+use super::directory::{DirectoryError, JobDirectory, Lock};
+use super::notice::Notice;
+use super::supervisor::{Ending, Member, Plan, StartError, supervise};
+use super::who::Who;
+use super::{incarnations, watch};
+use crate::job::Job;
+use crate::protocol::application::Refusal;
+
+/// Events that wait for the supervisor: it handles each in microseconds, and the watcher may wait.
+const EVENTS_MAX: usize = 64;
+
+/// Why a job cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// A program is not where it should be.
+    #[error(
+        "{} is missing: it belongs beside cutline ('cargo build --bins' builds them all)",
+        .0.display()
+    )]
+    MissingProgram(PathBuf),
+    /// The user's own program is not there.
+    #[error("the job's program {} is missing: build it, or correct 'program'", .0.display())]
+    MissingOwnProgram(PathBuf),
+    /// The application refuses its settings.
+    #[error("{0}; correct [application]")]
+    Application(Refusal),
+    /// The system does not say where this program is.
+    #[error("cannot tell where cutline's programs are")]
+    Whereabouts(#[source] io::Error),
+    /// It could not be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// A job's directory, made ready and locked.
+#[derive(Debug)]
+pub struct Session {
+    job: Job,
+    plan: Plan,
+    lock: Lock,
+    /// The job's directory was not there before.
+    new: bool,
+}
+
+impl Session {
+    /// Makes the job's directory ready for this process to run the job.
+    ///
+    /// # Errors
+    /// If somebody runs it already, a program is missing, or the file system says no. Nothing is
+    /// left behind then.
+    pub fn open(job: Job, log_format: &str) -> Result<Self, SessionError> {
+        if let Some(refusal) = application_refusal(&job) {
+            return Err(SessionError::Application(refusal));
+        }
+        let programs = Programs::find(&job)?;
+        let directory = JobDirectory::new(job.directory());
+        let new = directory.create()?;
+        let opened = Self::make(&job, &directory);
+        match opened {
+            Ok(lock) => {
+                let plan = plan(&job, &directory, &programs, log_format);
+                Ok(Self {
+                    job,
+                    plan,
+                    lock,
+                    new,
+                })
+            }
+            Err(error) => {
+                if new {
+                    let _ = fs::remove_dir_all(directory.root());
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    fn make(job: &Job, directory: &JobDirectory) -> Result<Lock, DirectoryError> {
+        let lock = directory.lock()?;
+        let text = job.to_toml();
+        let file = directory.job_file();
+        let beside = file.with_extension("toml.new");
+        let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &file));
+        written.map_err(|source| DirectoryError::Io { path: file, source })?;
+        let this = directory.supervisor_file();
+        incarnations::write(&this, std::process::id(), 0)
+            .map_err(|source| DirectoryError::Io { path: this, source })?;
+        Ok(lock)
+    }
+
+    /// The job's directory.
+    pub fn directory(&self) -> &JobDirectory {
+        &self.plan.directory
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Runs the job until it ends, cannot go on, or `shutdown` is cancelled; `hurry` makes ending
+    /// it quick. Afterwards nothing runs, and nothing is left that is true only while it does;
+    /// of a job that could not be started for the first time, nothing at all.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub async fn run(
+        self,
+        shutdown: &CancellationToken,
+        hurry: &CancellationToken,
+        tell: &dyn Fn(Notice),
+    ) -> Result<Ending, SessionError> {
+        let (news, mut heard) = mpsc::channel(EVENTS_MAX);
+        let ending = tokio::select! {
+            ending = supervise(&self.plan, &self.lock, &mut heard, shutdown, hurry, tell) => ending,
+            () = watch::follow(&self.job, &self.plan.directory, news, tell) => {
+                unreachable!("watching goes on for as long as it is polled")
+            }
+        };
+        let unborn = self.new && ending.is_err();
+        let cleared = match unborn {
+            true => fs::remove_dir_all(self.plan.directory.root()).map_err(|source| {
+                let path = self.plan.directory.root().to_owned();
+                DirectoryError::Io { path, source }
+            }),
+            false => self.plan.directory.clear_run(),
+        };
+        let ending = ending?;
+        cleared?;
+        Ok(ending)
+    }
+}
+
+/// The files to execute.
+#[derive(Debug)]
+struct Programs {
+    collector: PathBuf,
+    node: PathBuf,
+}
+
+impl Programs {
+    fn find(job: &Job) -> Result<Self, SessionError> {
+        let this = std::env::current_exe().map_err(SessionError::Whereabouts)?;
+        let node = match job.program() {
+            Some(own) if own.is_file() => own.to_owned(),
+            Some(own) => return Err(SessionError::MissingOwnProgram(own.to_owned())),
+            None => beside(&this, "cutline-node")?,
+        };
+        Ok(Self {
+            collector: beside(&this, "cutline-collector")?,
+            node,
+        })
+    }
+}
+
+/// A program of ours: beside this one; or, where this one is a test, one folder up.
+fn beside(this: &Path, name: &str) -> Result<PathBuf, SessionError> {
+    let folder = this.parent().unwrap_or(this);
+    let beside = folder.join(name);
+    let above = folder.parent().map(|above| above.join(name));
+    let places = [Some(beside.clone()), above];
+    let found = places.into_iter().flatten().find(|path| path.is_file());
+    found.ok_or(SessionError::MissingProgram(beside))
+}
+
+fn plan(job: &Job, directory: &JobDirectory, programs: &Programs, log_format: &str) -> Plan {
+    let common = |more: &[&str]| -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec![
+            "--job".into(),
+            directory.job_file().into(),
+            "--dir".into(),
+            directory.root().into(),
+            "--parent".into(),
+            std::process::id().to_string().into(),
+            "--log-format".into(),
+            log_format.into(),
+        ];
+        arguments.extend(more.iter().map(Into::into));
+        arguments
+    };
+    let collector = Member {
+        who: Who::Collector,
+        program: programs.collector.clone(),
+        arguments: common(&[]),
+    };
+    let topology = job.topology();
+    let nodes = topology.processes().map(|process| {
+        let name = topology.name(process);
+        Member {
+            who: Who::Process(name.to_owned()),
+            program: programs.node.clone(),
+            arguments: common(&["--process", name]),
+        }
+    });
+    Plan {
+        directory: directory.clone(),
+        members: std::iter::once(collector).chain(nodes).collect(),
+        restarts: job.restarts(),
+        silence: job.silence(),
+    }
+}

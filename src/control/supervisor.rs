@@ -1,0 +1,452 @@
+//! Keeps a job's programs running: starts them, starts again what dies, replaces what the
+//! collector has given up, and ends them all.
+//!
+//! It knows nothing of snapshots. What happens inside the job it hears from the collector as
+//! [`News`]s; what it does itself it tells as [`Notice`]s.
+//!
+//! Children end with the thread that started them (`--parent`), so everything here happens on
+//! the thread that runs the future of [`supervise`]: it must be the main one.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::process::Command;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::directory::{DirectoryError, JobDirectory, Lock};
+use super::incarnations::{self, OsProcess};
+use super::logs;
+use super::notice::{Notice, Programs, how};
+use super::restarts::Used;
+use super::stop;
+use super::who::Who;
+use crate::job::Restarts;
+
+/// How many of a dead program's last lines are shown: enough for a panic with its place.
+pub const LAST_LINES: usize = 10;
+
+/// A program that ends with success was told to, mostly because the job ends: it is not started
+/// again before the collector has had this time to say so.
+const HALT_GRACE: Duration = Duration::from_secs(1);
+
+/// A program that could not even begin ends with this status; before the job has run for the
+/// first time it is not tried again, as it would only say the same.
+const COULD_NOT_START: i32 = 2;
+
+/// From one look at the sizes of the logs to the next.
+const LOG_CHECK: Duration = Duration::from_secs(1);
+
+/// A program of the job and how it is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Which one.
+    pub who: Who,
+    /// The file to execute.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// What is to be kept running, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The job's directory.
+    pub directory: JobDirectory,
+    /// The programs.
+    pub members: Vec<Member>,
+    /// How often one may be started again.
+    pub restarts: Restarts,
+    /// How long a node may be silent.
+    pub silence: Duration,
+}
+
+/// What a supervisor must know of what happens inside the job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// Every process runs.
+    Running,
+    /// The collector has given up this incarnation, which may still exist.
+    Replace {
+        /// The process.
+        who: Who,
+        /// The pid it said it had.
+        pid: u32,
+    },
+    /// This process has not joined the collector for as long as a node may be silent.
+    Absent(Who),
+    /// The job has come to its end.
+    Finished,
+    /// The job cannot go on; why.
+    Failed(String),
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The job has come to its end.
+    Finished,
+    /// Somebody wanted it to end.
+    Stopped,
+    /// The job could not go on; why.
+    Failed(String),
+}
+
+/// Why a job cannot even be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// A program cannot be executed.
+    #[error("cannot start {who}: {}: {source}", .program.display())]
+    Spawn {
+        /// Which one.
+        who: Who,
+        /// The file.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A program ended at once, saying why.
+    #[error("{who} could not start: {}", .lines.join("\n  "))]
+    Program {
+        /// Which one.
+        who: Who,
+        /// The last lines of its log.
+        lines: Vec<String>,
+    },
+}
+
+/// Runs a job until it ends, cannot go on, or `shutdown` is cancelled; nothing of it runs
+/// afterwards. Whoever calls has the job's directory locked; `hurry` makes ending it quick.
+///
+/// # Errors
+/// If the job cannot even be started.
+pub async fn supervise(
+    plan: &Plan,
+    _lock: &Lock,
+    events: &mut mpsc::Receiver<News>,
+    shutdown: &CancellationToken,
+    hurry: &CancellationToken,
+    tell: &dyn Fn(Notice),
+) -> Result<Ending, StartError> {
+    let mut supervisor = Supervisor::new(plan, tell);
+    let swept = stop::sweep(&plan.directory).await;
+    if swept.count() > 0 {
+        supervisor.tell(Programs::Swept {
+            pids: [swept.ended, swept.killed].concat(),
+        });
+    }
+    let ending = supervisor.run(events, shutdown).await;
+    supervisor.end(hurry).await;
+    ending
+}
+
+/// One program's place.
+struct Seat<'a> {
+    member: &'a Member,
+    restarts: Used,
+    current: Option<Current>,
+    /// When to start it again.
+    due: Option<Instant>,
+}
+
+/// The incarnation that counts; others of the same program have been given up.
+struct Current {
+    process: OsProcess,
+    /// When it was started.
+    since: Instant,
+    /// Where its log begins in the file.
+    log_from: u64,
+}
+
+struct Supervisor<'a> {
+    plan: &'a Plan,
+    seats: BTreeMap<Who, Seat<'a>>,
+    children: JoinSet<(u32, io::Result<ExitStatus>)>,
+    /// Everything that has not been waited for, with its record.
+    incarnations: BTreeMap<u32, (Who, OsProcess)>,
+    started: u64,
+    has_run: bool,
+    tell: &'a dyn Fn(Notice),
+}
+
+/// Whether to go on.
+type Step = Result<Option<Ending>, StartError>;
+
+impl<'a> Supervisor<'a> {
+    fn new(plan: &'a Plan, tell: &'a dyn Fn(Notice)) -> Self {
+        let seats = plan.members.iter().map(|member| {
+            let seat = Seat {
+                member,
+                restarts: Used::default(),
+                current: None,
+                due: None,
+            };
+            (member.who.clone(), seat)
+        });
+        Self {
+            plan,
+            seats: seats.collect(),
+            children: JoinSet::new(),
+            incarnations: BTreeMap::new(),
+            started: 0,
+            has_run: false,
+            tell,
+        }
+    }
+
+    fn tell(&self, notice: Programs) {
+        (self.tell)(notice.into());
+    }
+
+    async fn run(
+        &mut self,
+        events: &mut mpsc::Receiver<News>,
+        shutdown: &CancellationToken,
+    ) -> Result<Ending, StartError> {
+        for member in &self.plan.members {
+            self.start(&member.who)?;
+        }
+        let mut look = tokio::time::interval(LOG_CHECK);
+        let mut listening = true;
+        loop {
+            let due = self.seats.values().filter_map(|seat| seat.due).min();
+            let step = tokio::select! {
+                biased;
+                () = shutdown.cancelled() => Ok(Some(Ending::Stopped)),
+                event = events.recv(), if listening => match event {
+                    Some(event) => self.hear(event),
+                    None => { listening = false; Ok(None) }
+                },
+                Some(exit) = self.children.join_next() => {
+                    let (pid, status) = exit.expect("waiting for a child does not panic");
+                    self.died(pid, status)
+                }
+                () = until(due) => Ok(self.start_due()),
+                _ = look.tick() => { self.trim_logs(); Ok(None) }
+            };
+            if let Some(ending) = step? {
+                return Ok(ending);
+            }
+        }
+    }
+
+    fn hear(&mut self, event: News) -> Step {
+        match event {
+            News::Running => self.has_run = true,
+            News::Replace { who, pid } => {
+                return Ok(self.replace(&who, |current| current.process.pid == pid));
+            }
+            News::Absent(who) => {
+                // One that has just been started may still come.
+                let silence = self.plan.silence;
+                return Ok(self.replace(&who, |current| current.since.elapsed() >= silence));
+            }
+            News::Finished => return Ok(Some(Ending::Finished)),
+            News::Failed(reason) => return Ok(Some(Ending::Failed(reason))),
+        }
+        Ok(None)
+    }
+
+    fn start(&mut self, who: &Who) -> Result<OsProcess, StartError> {
+        let seat = self.seats.get_mut(who).expect("only members are started");
+        let member = seat.member;
+        let spawn_error = |source| StartError::Spawn {
+            who: who.clone(),
+            program: member.program.clone(),
+            source,
+        };
+        let path = self.plan.directory.log(who);
+        let log = logs::open(&path).map_err(spawn_error)?;
+        let log_from = logs::length(&path);
+        let child = Command::new(&member.program)
+            .args(&member.arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(spawn_error)?)
+            .stderr(log)
+            // Ctrl-C on a terminal is for the supervisor, which ends its children in its own way.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = child.map_err(spawn_error)?;
+        let pid = child.id().expect("nobody has waited for it");
+        self.started += 1;
+        let record = incarnations::record_path(&self.plan.directory, who, pid);
+        let process = incarnations::write(&record, pid, self.started).map_err(spawn_error)?;
+        self.incarnations.insert(pid, (who.clone(), process));
+        let since = Instant::now();
+        seat.current = Some(Current {
+            process,
+            since,
+            log_from,
+        });
+        seat.due = None;
+        self.children
+            .spawn(async move { (pid, child.wait().await) });
+        Ok(process)
+    }
+
+    /// An incarnation has ended and has been waited for.
+    fn died(&mut self, pid: u32, status: io::Result<ExitStatus>) -> Step {
+        let Some(who) = self.forget(pid) else {
+            return Ok(None);
+        };
+        let status = status.ok();
+        let how = status.map_or_else(|| "ended".to_owned(), how);
+        let seat = self.seats.get_mut(&who).expect("only members are started");
+        let Some(current) = seat.current.take_if(|current| current.process.pid == pid) else {
+            self.tell(Programs::GivenUpEnded { who, pid, how });
+            return Ok(None);
+        };
+        let lines = logs::tail(&self.plan.directory.log(&who), current.log_from, LAST_LINES);
+        let code = status.and_then(|status| status.code());
+        if code == Some(COULD_NOT_START) && !self.has_run {
+            return Err(StartError::Program { who, lines });
+        }
+        self.tell(Programs::Died {
+            who: who.clone(),
+            pid,
+            how: how.clone(),
+            lines: lines.clone(),
+        });
+        let grace = if code == Some(0) {
+            HALT_GRACE
+        } else {
+            Duration::ZERO
+        };
+        Ok(self.start_again(&who, grace, &how, &lines))
+    }
+
+    /// Plans the next start of a program, unless it has used up its restarts.
+    fn start_again(
+        &mut self,
+        who: &Who,
+        grace: Duration,
+        how: &str,
+        lines: &[String],
+    ) -> Option<Ending> {
+        let now = Instant::now();
+        let policy = &self.plan.restarts;
+        let seat = self.seats.get_mut(who).expect("only members are started");
+        let Some(pause) = seat.restarts.next(policy, now) else {
+            let mut reason = format!(
+                "{who} {how}, and has used its {} restarts in {}",
+                policy.max,
+                humantime::format_duration(policy.window)
+            );
+            for line in lines {
+                reason.push_str("\n  | ");
+                reason.push_str(line);
+            }
+            return Some(Ending::Failed(reason));
+        };
+        seat.due = Some(now + pause + grace);
+        if pause + grace == Duration::ZERO {
+            return self.start_due();
+        }
+        None
+    }
+
+    fn start_due(&mut self) -> Option<Ending> {
+        let now = Instant::now();
+        let is_due = |seat: &Seat<'_>| seat.due.is_some_and(|due| due <= now);
+        let due = self.seats.iter().filter(|(_, seat)| is_due(seat));
+        let due: Vec<_> = due.map(|(who, _)| who.clone()).collect();
+        for who in due {
+            match self.start(&who) {
+                Ok(process) => self.tell(Programs::Restarted {
+                    who,
+                    pid: process.pid,
+                }),
+                Err(error) => {
+                    // Not the end yet: memory or process slots may be short for a moment.
+                    let how = error.to_string();
+                    self.seats
+                        .get_mut(&who)
+                        .expect("only members are started")
+                        .due = None;
+                    let ending = self.start_again(&who, Duration::from_millis(1), &how, &[]);
+                    if ending.is_some() {
+                        return ending;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// A node does not answer. If the incarnation that counts is the one that is meant and still
+    /// exists, another takes its place; if not, it has been or is just being replaced already.
+    fn replace(&mut self, who: &Who, is_meant: impl Fn(&Current) -> bool) -> Option<Ending> {
+        let seat = self.seats.get_mut(who)?;
+        let given_up = seat
+            .current
+            .take_if(|current| is_meant(current) && current.process.exists())?;
+        self.tell(Programs::GivenUp {
+            who: who.clone(),
+            pid: given_up.process.pid,
+        });
+        self.start_again(who, Duration::ZERO, "does not answer", &[])
+    }
+
+    /// Forgets an incarnation that is gone; answers whose it was.
+    fn forget(&mut self, pid: u32) -> Option<Who> {
+        let (who, _) = self.incarnations.remove(&pid)?;
+        let record = incarnations::record_path(&self.plan.directory, &who, pid);
+        // Should it stay: it names a process that does not exist, and is passed over.
+        let _ = std::fs::remove_file(record);
+        Some(who)
+    }
+
+    fn trim_logs(&self) {
+        for who in self.seats.keys() {
+            // A log that cannot be cut is no reason to end the job.
+            let _ = logs::trim(&self.plan.directory.log(who), logs::LOG_BYTES_MAX);
+        }
+    }
+
+    /// Ends everything that still exists, given up or not.
+    async fn end(&mut self, hurry: &CancellationToken) {
+        self.tell(Programs::Stopping);
+        let there: Vec<_> = self
+            .incarnations
+            .values()
+            .map(|(_, process)| *process)
+            .collect();
+        let ended = stop::end(&there, stop::TERM_GRACE, hurry.cancelled()).await;
+        if !ended.left.is_empty() {
+            self.tell(Programs::Left { pids: ended.left });
+        }
+        let reaping = async {
+            while let Some(exit) = self.children.join_next().await {
+                if let Ok((pid, _)) = exit {
+                    let gone = self.incarnations.remove(&pid);
+                    if let Some((who, _)) = gone {
+                        let record = incarnations::record_path(&self.plan.directory, &who, pid);
+                        let _ = std::fs::remove_file(record);
+                    }
+                }
+            }
+        };
+        // What could not be killed in its time is not waited for either.
+        let _ = tokio::time::timeout(stop::KILL_GRACE, reaping).await;
+    }
+}
+
+/// Waits until then; without a time, for ever.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

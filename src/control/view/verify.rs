@@ -1,0 +1,138 @@
+//! `cutline verify`: the verdicts on snapshots.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::View;
+use crate::check::{Answer, PartState, Verified};
+use crate::control::table::{Cell, Colour, Table, Tone};
+
+/// The verdicts on one or more snapshots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VerifyView {
+    /// The job.
+    pub job: String,
+    /// Whether every verdict holds on every one.
+    pub holds: bool,
+    /// The snapshots, each as `docs/store.md` describes it.
+    pub snapshots: Vec<Verified>,
+}
+
+impl VerifyView {
+    /// The verdicts on these.
+    pub fn new(job: impl Into<String>, snapshots: Vec<Verified>) -> Self {
+        Self {
+            job: job.into(),
+            holds: snapshots.iter().all(|verified| verified.holds),
+            snapshots,
+        }
+    }
+}
+
+impl View for VerifyView {
+    fn table(&self, colour: Colour) -> String {
+        if let [only] = self.snapshots.as_slice() {
+            return one(only, colour);
+        }
+        let mut text = all(&self.snapshots, colour);
+        let failing: Vec<_> = self
+            .snapshots
+            .iter()
+            .filter(|verified| !verified.holds)
+            .collect();
+        for verified in &failing {
+            let _ = write!(text, "\n{}", one(verified, colour));
+        }
+        let count = self.snapshots.len();
+        let last = match failing.len() {
+            0 => Tone::Good.paint(&format!("every verdict holds on all {count}"), colour),
+            some => Tone::Bad.paint(&format!("{some} of {count} do not hold"), colour),
+        };
+        let _ = writeln!(text, "\n{last}");
+        text
+    }
+}
+
+/// A row for each snapshot, a column for each verdict.
+fn all(snapshots: &[Verified], colour: Colour) -> String {
+    let first = snapshots.first();
+    let names = first
+        .into_iter()
+        .flat_map(|first| first.verdicts.0.iter())
+        .map(|each| each.name);
+    let names: Vec<_> = names.collect();
+    let headings = ["snapshot", "generation"]
+        .into_iter()
+        .chain(names.iter().copied());
+    let mut table = Table::new(headings.chain(["totals"]));
+    for verified in snapshots {
+        let mut cells = vec![
+            Cell::text(verified.snapshot),
+            Cell::text(verified.generation),
+        ];
+        cells.extend(names.iter().map(|name| match verified.verdicts.get(name) {
+            Some(verdict) => answer(verdict.holds),
+            None => Cell::text(""),
+        }));
+        cells.push(Cell::text(totals(verified)));
+        table.row(cells);
+    }
+    table.render(colour)
+}
+
+/// `money 190 + 10 = 200`
+fn totals(verified: &Verified) -> String {
+    let each = verified.quantities.iter().map(|(name, totals)| {
+        let (states, channels) = (totals.in_states, totals.in_channels);
+        let sum = states.saturating_add(channels);
+        let sign = if sum == totals.expected { "=" } else { "≠" };
+        format!("{name} {states} + {channels} {sign} {}", totals.expected)
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// One snapshot with the evidence.
+fn one(verified: &Verified, colour: Colour) -> String {
+    let judged = match (verified.holds, verified.reason.as_deref()) {
+        (true, _) => Tone::Good.paint("every verdict holds", colour),
+        (false, Some(reason)) => Tone::Bad.paint(reason, colour),
+        (false, None) => {
+            let failing = verified.verdicts.failing().join(", not ");
+            Tone::Bad.paint(&format!("not {failing}"), colour)
+        }
+    };
+    let Verified {
+        snapshot,
+        generation,
+        outcome,
+        ..
+    } = verified;
+    let mut table = Table::new(["verdict", "holds", "evidence"]);
+    for verdict in &verified.verdicts.0 {
+        table.row(vec![
+            Cell::text(verdict.name),
+            answer(verdict.holds),
+            Cell::text(&verdict.evidence),
+        ]);
+    }
+    let mut text = format!("{snapshot} of {generation}, {outcome}: {judged}\n");
+    text.push_str(&table.render(colour));
+    let broken = verified
+        .parts
+        .iter()
+        .filter(|part| part.state != PartState::Intact);
+    for part in broken {
+        let fault = part.fault.as_deref().unwrap_or("missing");
+        let _ = writeln!(text, "part of {}: {fault} ({})", part.process, part.file);
+    }
+    text
+}
+
+fn answer(holds: Answer) -> Cell {
+    Cell::text(holds).toned(match holds {
+        Answer::Yes => Tone::Good,
+        Answer::No => Tone::Bad,
+        Answer::Unknown => Tone::Faint,
+    })
+}

@@ -1,0 +1,121 @@
+//! The program that hosts one process: [`run`] drives the machine, [`main`] is all that a user's
+//! own program needs.
+//!
+//! One loop, on one thread, owns the [`Process`](crate::protocol::Process). It turns what happens
+//! on streams, on the control stream, in the store and on the clock into inputs, and carries out
+//! the effects in order; it decides nothing. Only encoding a state, checksums and the disk are
+//! other threads' work, on data that no longer changes.
+
+pub mod attend;
+
+mod driver;
+mod parts;
+mod program;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+pub use program::{NodeArguments, main};
+
+use crate::hold::Hold;
+use crate::net::Streams;
+use crate::protocol::Process;
+use crate::protocol::application::{Application, Refusal, Setup};
+use crate::protocol::ids::Incarnation;
+use crate::protocol::process::Settings;
+use crate::store::{Store, StoreError};
+use crate::wire::control::Place;
+use attend::CollectorAddress;
+use driver::Driver;
+use parts::Parts;
+
+/// Words of the collector that may wait for the loop. It says a few a snapshot, and what waits
+/// beyond stays in the stream.
+const CONTROL_MAX: usize = 64;
+
+/// What a node is made of.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What the application is started with.
+    pub setup: Setup,
+    /// How the process behaves.
+    pub settings: Settings,
+    /// Where parts are kept.
+    pub store: Url,
+    /// Where the collector is.
+    pub collector: CollectorAddress,
+    /// The job's directory, where orders to stop at a point are looked for; `None`: nowhere.
+    pub dir: Option<PathBuf>,
+}
+
+/// Why a node ends before its job does.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The application refuses its settings.
+    #[error("{0}")]
+    Application(#[from] Refusal),
+    /// The store cannot be opened.
+    #[error("cannot open the store")]
+    Store(#[from] StoreError),
+    /// The listener has no address.
+    #[error("cannot use the listener")]
+    Listener(#[source] std::io::Error),
+    /// The machine gives up, or the collector refuses the node.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Runs a node until its job ends, it fails, or `shutdown`.
+///
+/// # Errors
+/// If it cannot start, or cannot go on; the job itself may go on with another node in its place.
+pub async fn run<A: Application>(
+    config: Config,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> Result<(), NodeError> {
+    let address: SocketAddr = listener.local_addr().map_err(NodeError::Listener)?;
+    let incarnation = Incarnation::new(random());
+    let process = Process::<A>::new(config.setup.clone(), config.settings, incarnation)?;
+    let store = Store::open(config.store.as_str()).await?;
+    let name = config.setup.topology.name(config.setup.process).to_owned();
+    tracing::info!(process = name, %incarnation, %address, "the node has started");
+
+    let progress = Arc::new(attend::Progress::default());
+    let place = Place {
+        address: address.to_string(),
+        pid: std::process::id(),
+    };
+    let attending = attend::Config {
+        collector: config.collector,
+        place,
+        progress: progress.clone(),
+    };
+    // Whatever way this function is left, its tasks end.
+    let ending = shutdown.child_token();
+    let _end = ending.clone().drop_guard();
+    let (control_events, control) = mpsc::channel(CONTROL_MAX);
+    let attend = tokio::spawn(attend::run(attending, control_events, ending.clone()));
+
+    let hold = Hold::new(config.dir, &name);
+    let parts = Parts::new::<A>(Arc::new(store), config.setup, process.initial().clone(), hold);
+    let streams = Streams::new(listener, &ending);
+    let driver = Driver::new(process, streams, parts, progress);
+    let outcome = driver.run(control, ending.clone()).await;
+    ending.cancel();
+    // The stream's last words; bounded by its own attempt's time.
+    let _ = attend.await;
+    outcome
+}
+
+/// A number that no other start of a node has: the standard library's seed for hashing.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,301 @@
+//! The loop of a node: inputs in, effects out, in order.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::NodeError;
+use super::attend::{ControlEvent, Progress, Uplink};
+use super::parts::Parts;
+use crate::hold::Point;
+use crate::net::{Event, Streams};
+use crate::protocol::application::{Application, Pace};
+use crate::protocol::events::{Order, Report};
+use crate::protocol::ids::ChannelId;
+use crate::protocol::{Effect, Input, Process};
+
+/// How often the machine is told the time: well below any timeout a job can have.
+const CLOCK: Duration = Duration::from_millis(20);
+
+/// Messages handled from one inbox before the next has its turn: a whole frame of small ones, so
+/// that none is split, and few enough that a marker in another inbox hardly waits.
+const TAKE_MAX: u32 = 4096;
+
+/// Events taken in before the machine's own work has its turn; each is at most one frame.
+const EVENTS_AT_ONCE: usize = 64;
+
+/// A `Ready` is on its way to the collector within this time; only a scenario waits for it.
+const FLUSH: Duration = Duration::from_millis(20);
+
+/// Everything a node's loop owns.
+pub(super) struct Driver<A> {
+    process: Process<A>,
+    streams: Streams,
+    parts: Parts,
+    progress: Arc<Progress>,
+    uplink: Option<Uplink>,
+    /// Where each process takes its inputs' streams, as the last `Prepare` said.
+    addresses: Vec<String>,
+    /// The command whose outcome the machine states next.
+    command: Option<u64>,
+    effects: Vec<Effect>,
+    channels: Vec<ChannelId>,
+    /// When the application's next tick is due, once it has said so.
+    tick_due: Instant,
+    started: Instant,
+    ended: Option<Result<(), NodeError>>,
+}
+
+impl<A: Application> Driver<A> {
+    pub(super) fn new(
+        process: Process<A>,
+        streams: Streams,
+        parts: Parts,
+        progress: Arc<Progress>,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            process,
+            streams,
+            parts,
+            progress,
+            uplink: None,
+            addresses: Vec::new(),
+            command: None,
+            effects: Vec::new(),
+            channels: Vec::new(),
+            tick_due: now,
+            started: now,
+            ended: None,
+        }
+    }
+
+    /// Runs until the job ends, the machine fails, or `shutdown`.
+    pub(super) async fn run(
+        mut self,
+        mut control: mpsc::Receiver<ControlEvent>,
+        shutdown: CancellationToken,
+    ) -> Result<(), NodeError> {
+        let mut clock = interval(CLOCK);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while self.ended.is_none() {
+            let busy = self.work();
+            let tick_due = self.tick_at();
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break,
+                event = control.recv() => match event {
+                    Some(event) => self.controlled(event),
+                    None => break,
+                },
+                result = self.parts.recv() => self.step(result),
+                _ = clock.tick() => self.tell_time(),
+                event = self.streams.recv() => match event {
+                    Some(event) => self.carried(event),
+                    None => break,
+                },
+                () = sleep_until(tick_due.into()), if !busy && tick_due > Instant::now() => {}
+                // Others on this thread have their turn, and the loop comes back at once.
+                () = tokio::task::yield_now(), if busy => {}
+            }
+        }
+        self.streams.shutdown().await;
+        self.ended.unwrap_or(Ok(()))
+    }
+
+    /// Takes in what has come, handles, starts new work, and hands on what there is to write.
+    /// Returns whether there is more to do at once.
+    fn work(&mut self) -> bool {
+        for _ in 0..EVENTS_AT_ONCE {
+            match self.streams.try_recv() {
+                Some(event) => self.carried(event),
+                None => break,
+            }
+        }
+        let mut channels = std::mem::take(&mut self.channels);
+        channels.clear();
+        channels.extend(self.process.takable());
+        for &channel in &channels {
+            self.step(Input::Take(channel, TAKE_MAX));
+        }
+        self.tick();
+        channels.clear();
+        channels.extend(self.process.writable());
+        for &channel in &channels {
+            self.write(channel);
+        }
+        self.channels = channels;
+        self.progress.handled.store(self.process.handled(), Ordering::Relaxed);
+        self.progress.sent.store(self.process.sent(), Ordering::Relaxed);
+        self.process.takable().next().is_some() || self.is_tick_due()
+    }
+
+    /// Hands the machine's next words on a channel to the streams, while there is room.
+    fn write(&mut self, channel: ChannelId) {
+        while self.streams.can_write(channel) {
+            self.process.step(Input::Writable(channel), &mut self.effects);
+            if self.effects.is_empty() {
+                break;
+            }
+            self.carry_out();
+        }
+    }
+
+    fn tick(&mut self) {
+        if self.is_tick_due() {
+            self.step(Input::Tick);
+            let pause = match self.process.pace() {
+                Some(Pace::After(pause_ms)) => Duration::from_millis(u64::from(pause_ms)),
+                _ => Duration::ZERO,
+            };
+            self.tick_due = Instant::now() + pause;
+        }
+    }
+
+    fn is_tick_due(&self) -> bool {
+        match self.process.pace() {
+            None | Some(Pace::Idle) => false,
+            Some(Pace::Now) => true,
+            Some(Pace::After(_)) => Instant::now() >= self.tick_due,
+        }
+    }
+
+    /// When the loop is to look again for the application's sake.
+    fn tick_at(&self) -> Instant {
+        match self.process.pace() {
+            Some(Pace::After(_)) => self.tick_due,
+            _ => Instant::now() + CLOCK,
+        }
+    }
+
+    fn tell_time(&mut self) {
+        let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.step(Input::Time { now_ms });
+    }
+
+    fn carried(&mut self, event: Event) {
+        match event {
+            Event::Dialled(channel, hello) => self.step(Input::Dialled(channel, hello)),
+            Event::Greeted(channel, generation, greeting) => {
+                self.step(Input::Greeted(channel, generation, greeting));
+            }
+            Event::Arrived(channel, generation, frame) => {
+                self.step(Input::Arrived(channel, generation, frame));
+            }
+            Event::Heard(channel, generation, feedback) => {
+                self.step(Input::Heard(channel, generation, feedback));
+            }
+            Event::Broken(channel) => self.step(Input::Broken(channel)),
+            // The work that follows looks at every channel.
+            Event::Writable(_) => {}
+        }
+    }
+
+    fn controlled(&mut self, event: ControlEvent) {
+        match event {
+            ControlEvent::Connected(uplink) => {
+                self.uplink = Some(uplink);
+                self.step(Input::Connected);
+            }
+            ControlEvent::Disconnected => self.uplink = None,
+            ControlEvent::Order(directive, addresses) => {
+                if let Some(addresses) = addresses {
+                    self.addresses = addresses;
+                }
+                if matches!(directive.order, Order::Prepare(..)) {
+                    self.parts.hold().at(Point::Prepared);
+                }
+                self.step(Input::Directive(directive));
+            }
+            ControlEvent::Command { request, text } => {
+                self.command = Some(request);
+                self.step(Input::Command(text));
+            }
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        self.process.step(input, &mut self.effects);
+        if !self.effects.is_empty() {
+            self.carry_out();
+        }
+    }
+
+    fn carry_out(&mut self) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            self.execute(effect);
+        }
+        // The buffer is kept, so that a step costs no allocation.
+        self.effects = effects;
+    }
+
+    fn execute(&mut self, effect: Effect) {
+        match effect {
+            Effect::Write(channel, frame) => self.streams.write(channel, frame),
+            Effect::Feedback(channel, feedback) => self.streams.feedback(channel, feedback),
+            Effect::Dial(channel, hello) => match self.addresses.get(channel.to.index()) {
+                Some(address) => self.streams.dial(channel, address.clone(), hello),
+                None => tracing::error!(%channel, "no address for the receiver"),
+            },
+            Effect::Greet(channel, greeting) => self.streams.greet(channel, greeting),
+            Effect::Hangup(channel, breach) => {
+                if let Some(breach) = breach {
+                    let channel = self.process.setup().topology.channel_name(channel);
+                    tracing::warn!(channel, %breach, "the stream is closed");
+                }
+                self.streams.hang_up(channel);
+            }
+            Effect::Capture(snapshot, capture) => {
+                tracing::debug!(%snapshot, "recorded");
+                self.parts.capture(snapshot, capture);
+                self.parts.hold().at(Point::Recorded);
+            }
+            Effect::Store(part) => self.parts.store(part),
+            Effect::Forget(snapshot) => self.parts.forget(snapshot),
+            Effect::Load(generation, snapshot) => self.parts.load(generation, snapshot),
+            Effect::Commanded(outcome) => {
+                if let (Some(request), Some(uplink)) = (self.command.take(), &self.uplink) {
+                    uplink.command_done(request, outcome.err().map(|refusal| refusal.0));
+                }
+            }
+            Effect::Report(report) => self.report(report),
+            Effect::Halt => {
+                tracing::info!("the job has ended");
+                self.ended.get_or_insert(Ok(()));
+            }
+            Effect::Fail(reason) => {
+                tracing::error!("{reason}");
+                self.ended.get_or_insert(Err(NodeError::Failed(reason)));
+            }
+        }
+    }
+
+    fn report(&self, report: Report) {
+        match &report {
+            Report::Unready(generation, reason) => {
+                tracing::warn!(%generation, reason, "the part cannot be loaded");
+            }
+            Report::Declined {
+                snapshot, reason, ..
+            } => tracing::warn!(%snapshot, reason, "declined"),
+            Report::Ready(generation) => tracing::info!(%generation, "ready"),
+            Report::Join(_) | Report::Stored { .. } => {}
+        }
+        let is_ready = matches!(report, Report::Ready(_));
+        if let Some(uplink) = &self.uplink {
+            uplink.report(report);
+        }
+        if is_ready && self.parts.hold().armed(Point::Ready) {
+            let hold = self.parts.hold().clone();
+            tokio::spawn(async move {
+                sleep(FLUSH).await;
+                hold.at(Point::Ready);
+            });
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Parts on their way to the store and back, off the handling thread.
+
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::hold::{Hold, Point};
+use crate::protocol::Input;
+use crate::protocol::application::{Application, Capture, Quantities, Setup};
+use crate::protocol::cut::{Facts, Part, Restored};
+use crate::protocol::events::StoredPart;
+use crate::protocol::ids::{Generation, SnapshotId};
+use crate::store::Store;
+use crate::wire::part::{PartFile, Wanted};
+
+/// Results that may wait for the loop: one for each part under way, of which the machine has at
+/// most a few; what does not fit waits in its task.
+const RESULTS_MAX: usize = 16;
+
+/// What a node knows of its parts.
+pub(super) struct Parts {
+    shared: Arc<Shared>,
+    captured: BTreeMap<SnapshotId, JoinHandle<Vec<u8>>>,
+    results: mpsc::Receiver<Input>,
+}
+
+struct Shared {
+    store: Arc<Store>,
+    setup: Setup,
+    name: String,
+    state_version: u32,
+    initial: Quantities,
+    facts: fn(&Setup, &Part, &[u8], Quantities) -> Facts,
+    hold: Hold,
+    done: mpsc::Sender<Input>,
+}
+
+impl Parts {
+    pub(super) fn new<A: Application>(
+        store: Arc<Store>,
+        setup: Setup,
+        initial: Quantities,
+        hold: Hold,
+    ) -> Self {
+        let (done, results) = mpsc::channel(RESULTS_MAX);
+        let shared = Shared {
+            store,
+            name: setup.topology.name(setup.process).to_owned(),
+            state_version: A::state_version(&setup),
+            setup,
+            initial,
+            facts: Facts::of::<A>,
+            hold,
+            done,
+        };
+        Self {
+            shared: Arc::new(shared),
+            captured: BTreeMap::new(),
+            results,
+        }
+    }
+
+    /// Where a scenario may stop this node.
+    pub(super) fn hold(&self) -> &Hold {
+        &self.shared.hold
+    }
+
+    /// Begins to encode a captured state.
+    pub(super) fn capture(&mut self, snapshot: SnapshotId, capture: Capture) {
+        self.captured.insert(snapshot, spawn_blocking(capture));
+    }
+
+    /// The snapshot has ended without a part.
+    pub(super) fn forget(&mut self, snapshot: SnapshotId) {
+        if let Some(encoding) = self.captured.remove(&snapshot) {
+            encoding.abort();
+        }
+    }
+
+    /// Writes a part together with its captured state; [`Input::Stored`] follows.
+    pub(super) fn store(&mut self, part: Box<Part>) {
+        let shared = self.shared.clone();
+        let Some(encoding) = self.captured.remove(&part.snapshot) else {
+            return;
+        };
+        tokio::spawn(async move {
+            let snapshot = part.snapshot;
+            let stored = shared.put(part, encoding).await;
+            if stored.is_ok() {
+                shared.hold.at(Point::Stored);
+            }
+            // Without a receiver the node is ending.
+            let _ = shared.done.send(Input::Stored(snapshot, stored)).await;
+        });
+    }
+
+    /// Reads the part of a snapshot; [`Input::Loaded`] follows.
+    pub(super) fn load(&self, generation: Generation, snapshot: SnapshotId) {
+        let shared = self.shared.clone();
+        tokio::spawn(async move {
+            let loaded = shared.get(snapshot).await;
+            let _ = shared.done.send(Input::Loaded(generation, loaded)).await;
+        });
+    }
+
+    /// The next result.
+    pub(super) async fn recv(&mut self) -> Input {
+        self.results.recv().await.expect("this side keeps a sender")
+    }
+}
+
+impl Shared {
+    async fn put(
+        self: &Arc<Self>,
+        part: Box<Part>,
+        encoding: JoinHandle<Vec<u8>>,
+    ) -> Result<Box<StoredPart>, String> {
+        let state = encoding.await.map_err(|error| format!("encoding the state: {error}"))?;
+        let (snapshot, this) = (part.snapshot, self.clone());
+        let encoded = spawn_blocking(move || this.encode(*part, state)).await;
+        let (file, stored) = encoded.map_err(|error| format!("encoding the part: {error}"))?;
+        let mut put = std::pin::pin!(self.store.put_part(snapshot, &self.name, file));
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut put => outcome,
+            // The write is under way on another thread.
+            () = ready(()) => {
+                self.hold.at(Point::Uploading);
+                put.await
+            }
+        };
+        outcome.map_err(|error| chain(&error))?;
+        Ok(Box::new(stored))
+    }
+
+    fn encode(&self, part: Part, state: Vec<u8>) -> (Bytes, StoredPart) {
+        let facts = (self.facts)(&self.setup, &part, &state, self.initial.clone());
+        let file = PartFile {
+            part,
+            topology: self.setup.topology.fingerprint(),
+            application: self.setup.application.clone(),
+            state_version: self.state_version,
+            state: state.into(),
+            in_state: facts.in_state,
+            in_channels: facts.in_channels,
+            initial: facts.initial,
+        };
+        let bytes = file.encode();
+        let stored = file.stored(&bytes);
+        (bytes, stored)
+    }
+
+    async fn get(&self, snapshot: SnapshotId) -> Result<Box<Restored>, String> {
+        let manifest = self.store.manifest(snapshot).await.map_err(|error| chain(&error))?;
+        let file = self.store.get_part(snapshot, &self.name).await.map_err(|error| chain(&error))?;
+        let wanted = Wanted {
+            snapshot,
+            process: self.setup.process,
+            topology: self.setup.topology.fingerprint(),
+            application: &self.setup.application,
+            state_version: self.state_version,
+        };
+        let stored = manifest.part_of(self.setup.process);
+        let stored = stored.ok_or_else(|| format!("{snapshot} is not complete"))?;
+        let part = PartFile::decode_stored(file, stored)
+            .and_then(|part| part.check_for(&wanted).map(|()| part))
+            .map_err(|error| {
+                format!("{}: {error}", Store::part_file(snapshot, &self.name))
+            })?;
+        Ok(Box::new(part.into_restored()))
+    }
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

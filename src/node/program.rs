@@ -1,0 +1,129 @@
+//! A node as a program: its command line, and the one call that gives it to a user's own program.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::Parser;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::attend::CollectorAddress;
+use super::{Config, run};
+use crate::job::Job;
+use crate::parent;
+use crate::program::{LogFormat, interrupted, log_to_stderr, runtime};
+use crate::protocol::application::Application;
+use crate::protocol::process::Settings;
+
+/// The command line of a node.
+#[derive(Debug, Parser)]
+#[command(
+    about = "Hosts one process of a job: runs its application and takes its part in snapshots",
+    after_help = "`cutline up FILE` starts all nodes of a job. By hand, on any host:\n  \
+                  cutline-node --job bank.toml --process p1 --listen 127.0.0.1:0 \
+                  --collector 127.0.0.1:4000"
+)]
+pub struct NodeArguments {
+    /// The job file, the same for every node and the collector
+    #[arg(long, value_name = "FILE", env = "CUTLINE_JOB")]
+    job: PathBuf,
+    /// The process to host
+    #[arg(long, value_name = "P")]
+    process: String,
+    /// Where to take the streams of this process's inputs; port 0: any free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Where the collector is; without it, where the job's directory says
+    #[arg(long, value_name = "ADDR")]
+    collector: Option<SocketAddr>,
+    /// The job's directory, instead of the one the job file names
+    #[arg(long, value_name = "DIR", env = "CUTLINE_DIR")]
+    dir: Option<PathBuf>,
+    /// Listen on an address that other hosts reach, without TLS
+    #[arg(long)]
+    insecure: bool,
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t, env = "CUTLINE_LOG_FORMAT")]
+    log_format: LogFormat,
+    /// End when this process ends, which must be the one that started the node
+    #[arg(long, value_name = "PID", hide = true)]
+    parent: Option<u32>,
+}
+
+/// Everything that the `main` of a node program has to do: reads the command line, runs the
+/// process with this application, and returns the exit code: 0 when the job has ended, 1 when the
+/// node could not go on, 2 when it could not start.
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     cutline::node::main::<cutline::apps::BuiltIn>()
+/// }
+/// ```
+pub fn main<A: Application>() -> ExitCode {
+    let arguments = NodeArguments::parse();
+    log_to_stderr(arguments.log_format);
+    match start::<A>(arguments) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            tracing::error!("{:#}", anyhow::Error::from(error));
+            ExitCode::from(1)
+        }
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+type Outcome = Result<(), super::NodeError>;
+
+fn start<A: Application>(arguments: NodeArguments) -> anyhow::Result<Outcome> {
+    if let Some(parent) = arguments.parent {
+        parent::die_with(parent)?;
+    }
+    let address = arguments.listen;
+    if !is_loopback(address.ip()) && !arguments.insecure {
+        bail!("{address} can be reached from other hosts, without TLS: allow it by --insecure");
+    }
+    let config = config(&arguments)?;
+    let runtime = runtime().context("starting the runtime")?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(address);
+        let listener = listener.await.with_context(|| format!("listening on {address}"))?;
+        let shutdown = CancellationToken::new();
+        tokio::spawn(interrupted(shutdown.clone()));
+        Ok(run::<A>(config, listener, shutdown).await)
+    })
+}
+
+fn config(arguments: &NodeArguments) -> anyhow::Result<Config> {
+    let mut job = Job::load(&arguments.job).context("reading the job file")?;
+    if let Some(dir) = &arguments.dir {
+        job = job.with_directory(dir);
+    }
+    let topology = job.topology();
+    let Some(process) = topology.process(&arguments.process) else {
+        let names: Vec<_> = topology.processes().map(|process| topology.name(process)).collect();
+        bail!("the job has no process '{}': it has {}", arguments.process, names.join(", "));
+    };
+    let dir: &Path = job.directory();
+    Ok(Config {
+        setup: job.setup(process),
+        settings: Settings {
+            limits: job.limits(),
+            snapshot_timeout_ms: job.policy().timeout_ms,
+        },
+        store: job.store_url(),
+        collector: match arguments.collector {
+            Some(address) => CollectorAddress::Fixed(address),
+            None => CollectorAddress::Published(dir.to_owned()),
+        },
+        dir: Some(dir.to_owned()),
+    })
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.is_loopback() || address == IpAddr::V4(Ipv4Addr::LOCALHOST)
+}

@@ -1,0 +1,183 @@
+//! Snapshots at the collector, first half: ids are given out, parts gathered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::collection::{Open, Stage};
+use super::recovery::Phase;
+use super::{Announcement, Answer, Collector, CollectorEffect, RequestId};
+use crate::protocol::events::{Order, StoredPart};
+use crate::protocol::ids::{ProcessId, SnapshotId};
+use crate::protocol::records::{Begun, End, Manifest, Outcome, Record};
+
+impl Collector {
+    /// Takes in what the store holds. Snapshots without a manifest are this term's to end.
+    pub(super) fn read_snapshots(&mut self, snapshots: Vec<(Begun, Option<Manifest>)>) {
+        for (begun, manifest) in snapshots {
+            let id = begun.snapshot;
+            self.collection.begun = self.collection.begun.max(id);
+            match manifest {
+                Some(manifest) => {
+                    let ended = (manifest.generation, manifest.is_complete());
+                    self.collection.stored.insert(id, ended);
+                }
+                None => {
+                    let open = Open {
+                        generation: begun.generation,
+                        mode: self.policy.mode,
+                        begun_ms: self.now_ms,
+                        initiators: BTreeSet::new(),
+                        asker: None,
+                        stage: Stage::Gathering,
+                        parts: BTreeMap::new(),
+                        failed: false,
+                    };
+                    self.collection.open.insert(id, open);
+                }
+            }
+        }
+    }
+
+    /// Begins what is wanted, or due, if the job runs and there is room.
+    pub(super) fn begin_wanted(&mut self, effects: &mut Vec<CollectorEffect>) {
+        while self.collection.has_room(self.policy.open_max) {
+            let (asker, initiators) = if let Some((_, last @ None)) = &mut self.stopping {
+                *last = Some(self.collection.last().next());
+                (None, self.initiators())
+            } else if let Some((asker, initiators)) = self.wanted.pop_front() {
+                (Some(asker), initiators)
+            } else if self.is_due() {
+                (None, self.initiators())
+            } else {
+                return;
+            };
+            let interval_ms = self.policy.interval_ms;
+            self.collection.restart_interval(self.now_ms, interval_ms);
+            self.begin(asker, initiators, effects);
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.policy.interval_ms > 0
+            && self.stopping.is_none()
+            && self.now_ms >= self.collection.periodic_from_ms
+    }
+
+    fn begin(
+        &mut self,
+        asker: Option<RequestId>,
+        initiators: BTreeSet<ProcessId>,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        let id = self.collection.last().next();
+        let open = Open {
+            generation: self.generation,
+            mode: self.policy.mode,
+            begun_ms: self.now_ms,
+            initiators,
+            asker,
+            stage: Stage::Beginning,
+            parts: BTreeMap::new(),
+            failed: false,
+        };
+        self.collection.open.insert(id, open);
+        effects.push(CollectorEffect::Create(Record::Begun(Begun {
+            snapshot: id,
+            generation: self.generation,
+            term: self.term,
+            nonce: self.nonce,
+        })));
+    }
+
+    /// The begin record is written: this gives the id out, and only now may anyone be triggered.
+    pub(super) fn begun(
+        &mut self,
+        snapshot: SnapshotId,
+        outcome: Outcome,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        let Some(open) = self.collection.open.get_mut(&snapshot) else {
+            return;
+        };
+        let ours = match outcome {
+            Outcome::Created => true,
+            Outcome::Exists(Record::Begun(begun)) => begun.nonce == self.nonce,
+            Outcome::Exists(_) => false,
+            Outcome::Failed(reason) => {
+                // Nobody was triggered, so nothing of it can exist but perhaps the record: the
+                // next try finds it, and its own nonce in it.
+                let asker = open.asker;
+                self.collection.open.remove(&snapshot);
+                let reason = format!("{snapshot} could not begin: {reason}");
+                self.refuse_stop(snapshot, &reason, effects);
+                if let Some(asker) = asker {
+                    effects.push(CollectorEffect::Answer(asker, Err(reason.clone())));
+                }
+                return self.failed(reason, effects);
+            }
+        };
+        open.stage = Stage::Gathering;
+        self.collection.begun = self.collection.begun.max(snapshot);
+        if !ours {
+            let again = (open.asker.take(), open.initiators.clone());
+            if let Some((_, Some(last))) = &mut self.stopping
+                && *last == snapshot
+            {
+                *last = self.collection.last().next();
+            }
+            let reason = "its id was taken by another collector".to_owned();
+            self.abort(snapshot, reason, false, effects);
+            return self.begin(again.0, again.1, effects);
+        }
+        effects.push(CollectorEffect::Announce(Announcement::Begun(snapshot)));
+        if let Some(asker) = open.asker {
+            effects.push(CollectorEffect::Answer(asker, Ok(Answer::Begun(snapshot))));
+        }
+        if self.phase != Phase::Running {
+            return self.abort(
+                snapshot,
+                "the job is being restored".to_owned(),
+                false,
+                effects,
+            );
+        }
+        let (mode, initiators) = (open.mode, open.initiators.clone());
+        for initiator in initiators {
+            self.tell(initiator, Order::Trigger(snapshot, mode), effects);
+        }
+    }
+
+    /// Triggers that a returning initiator may have missed; a second trigger changes nothing.
+    pub(super) fn trigger_again(&self, process: ProcessId, effects: &mut Vec<CollectorEffect>) {
+        for (&snapshot, open) in &self.collection.open {
+            if open.stage == Stage::Gathering && open.initiators.contains(&process) {
+                self.tell(process, Order::Trigger(snapshot, open.mode), effects);
+            }
+        }
+    }
+
+    /// A part is on disk. With the last one the snapshot can be completed.
+    pub(super) fn part_stored(
+        &mut self,
+        process: ProcessId,
+        snapshot: SnapshotId,
+        part: StoredPart,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        let processes = self.topology.processes().len();
+        let Some(open) = self.collection.open.get_mut(&snapshot) else {
+            return;
+        };
+        if open.stage != Stage::Gathering {
+            return;
+        }
+        open.parts.insert(process, part);
+        if open.parts.len() == processes {
+            let end = End::Complete {
+                parts: std::mem::take(&mut open.parts).into_values().collect(),
+                expected: self.members.expected(),
+                elapsed_ms: self.now_ms - open.begun_ms,
+            };
+            self.write_end(snapshot, end, effects);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Nodes at the collector: who joins, who is refused, who is lost.
+
+use super::members::Admission;
+use super::recovery::Phase;
+use super::{Announcement, Collector, CollectorEffect};
+use crate::protocol::events::{Holding, Join, Order, Standing};
+use crate::protocol::ids::{Incarnation, ProcessId};
+
+impl Collector {
+    /// A node wants to be the node of its process.
+    pub(super) fn joining(&mut self, join: Join, effects: &mut Vec<CollectorEffect>) {
+        let (process, incarnation) = (join.process, join.incarnation);
+        if let Err(reason) = self.check_join(&join) {
+            return self.refuse(process, incarnation, reason, effects);
+        }
+        match self.members.join(join, self.now_ms) {
+            Admission::Waits => {}
+            Admission::WasLost => {
+                let name = self.topology.name(process);
+                let reason = format!("this node of {name} was declared lost and is replaced");
+                self.refuse(process, incarnation, reason, effects);
+            }
+            Admission::Succeeded(before) => {
+                effects.push(CollectorEffect::Announce(Announcement::Lost(
+                    process, before,
+                )));
+                // Others may have channels to the one before: a new incarnation never resumes them.
+                self.lost_one(effects);
+                self.admitted(process, incarnation, effects);
+            }
+            Admission::Admitted | Admission::Returned => {
+                self.admitted(process, incarnation, effects);
+            }
+        }
+    }
+
+    fn check_join(&self, join: &Join) -> Result<(), String> {
+        if join.process.index() >= self.topology.processes().len()
+            || join.topology != self.topology.fingerprint()
+        {
+            return Err("the node has another topology: give it the collector's job file".into());
+        }
+        if join.application != self.application {
+            return Err(format!(
+                "the node runs application '{}', the job is '{}'",
+                join.application, self.application
+            ));
+        }
+        Ok(())
+    }
+
+    fn refuse(
+        &self,
+        process: ProcessId,
+        incarnation: Incarnation,
+        reason: String,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        let directive = self.directive(Order::Refused(reason));
+        effects.push(CollectorEffect::Dismiss(process, incarnation, directive));
+    }
+
+    fn admitted(
+        &mut self,
+        process: ProcessId,
+        incarnation: Incarnation,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        effects.push(CollectorEffect::Announce(Announcement::Joined(
+            process,
+            incarnation,
+        )));
+        if !self.leads() {
+            return;
+        }
+        self.welcome(process, effects);
+        let generation = self.generation;
+        let holding = self.members.holdings().nth(process.index()).flatten();
+        match self.phase {
+            Phase::Preparing if holding != Some(Holding::Prepared(generation)) => {
+                self.tell(
+                    process,
+                    Order::Prepare(generation, self.restored()),
+                    effects,
+                );
+            }
+            Phase::Running if holding == Some(Holding::Prepared(generation)) => {
+                self.run(process, effects);
+            }
+            Phase::Running if holding == Some(Holding::Running(generation)) => {
+                self.trigger_again(process, effects);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn welcome(&self, process: ProcessId, effects: &mut Vec<CollectorEffect>) {
+        let standing = Standing {
+            generation: self.generation,
+            low: self.collection.low(),
+            open: self.collection.open().collect(),
+            complete: self.restore_point(),
+        };
+        let low = standing.low;
+        self.tell(process, Order::Welcome(standing), effects);
+        // The node may have missed these, and has perhaps nothing of them yet but a late marker.
+        for (snapshot, complete) in self.collection.ended_above_low() {
+            let notice = Order::Ended {
+                snapshot,
+                complete,
+                low,
+            };
+            self.tell(process, notice, effects);
+        }
+    }
+
+    /// A control stream has closed. The node may return; a claimant that waited settles it.
+    pub(super) fn gone(
+        &mut self,
+        process: ProcessId,
+        incarnation: Incarnation,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        if let Some(claimant) = self.members.gone(process, incarnation, self.now_ms) {
+            self.joining(claimant, effects);
+        }
+    }
+
+    /// Nodes that are away or silent for too long are lost, and replaced.
+    /// A collector that does not lead yet declares nobody lost: its word would not be heard.
+    pub(super) fn look_for_losses(&mut self, effects: &mut Vec<CollectorEffect>) {
+        if !self.leads() {
+            return;
+        }
+        for claimant in self.members.refused_claims(self.now_ms) {
+            let name = self.topology.name(claimant.process);
+            let reason = format!("another node is live for {name}: stop that one first");
+            self.refuse(claimant.process, claimant.incarnation, reason, effects);
+        }
+        for (process, incarnation) in self.members.overdue(self.now_ms, self.policy.silence_ms) {
+            let reason = "this node did not answer in time and was declared lost".to_owned();
+            self.refuse(process, incarnation, reason, effects);
+            let claimant = self.members.lose(process);
+            effects.push(CollectorEffect::Announce(Announcement::Lost(
+                process,
+                incarnation,
+            )));
+            effects.push(CollectorEffect::Replace(process, incarnation));
+            self.lost_one(effects);
+            if let Some(claimant) = claimant {
+                self.joining(claimant, effects);
+            }
+        }
+    }
+}

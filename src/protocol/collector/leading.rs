@@ -1,0 +1,172 @@
+//! The log at the collector: terms, fencing, and what a new collector reads back.
+
+use super::recovery::Phase;
+use super::{Announcement, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
+use crate::protocol::ids::Generation;
+use crate::protocol::records::{LogEntry, Outcome, Record, Records};
+
+/// Whether the store was read again after the term was taken.
+///
+/// Until a node has left it, the collector before may have begun and completed snapshots that
+/// were not there yet when this one first read. From then on it can complete nothing that it had
+/// not begun, as it lacks that node's part. So one more look, before the first choice of a restore
+/// point, sees everything that is, or could still become, complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reread {
+    /// Not yet; tried so often in vain, and not to be tried again before this time.
+    Due(u32, u64),
+    /// It is being read, after so many tries in vain.
+    UnderWay(u32),
+    /// Yes.
+    Done,
+}
+
+impl Collector {
+    /// What the store holds is here.
+    pub(super) fn read(
+        &mut self,
+        records: Result<Records, String>,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        match self.reread {
+            Reread::UnderWay(tries) => self.read_again(records, tries, effects),
+            Reread::Due(..) if self.phase == Phase::Reading => self.read_first(records, effects),
+            Reread::Due(..) | Reread::Done => {}
+        }
+    }
+
+    /// Whether everything begun before this term is known; if not, it soon will be.
+    pub(super) fn has_reread(&mut self, effects: &mut Vec<CollectorEffect>) -> bool {
+        match self.reread {
+            // No snapshot is begun before the first generation, and that is for this one to begin.
+            _ if self.generation == Generation::default() => true,
+            Reread::Done => true,
+            Reread::Due(tries, from_ms) if self.now_ms >= from_ms => {
+                self.reread = Reread::UnderWay(tries);
+                effects.push(CollectorEffect::Read);
+                false
+            }
+            Reread::Due(..) | Reread::UnderWay(_) => false,
+        }
+    }
+
+    fn read_again(
+        &mut self,
+        records: Result<Records, String>,
+        tries: u32,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        match records {
+            Ok(records) => {
+                self.reread = Reread::Done;
+                let known = self.collection.begun;
+                let mut snapshots = records.snapshots;
+                snapshots.retain(|(begun, _)| begun.snapshot > known);
+                self.read_snapshots(snapshots);
+                self.abort_all("its collector was lost", effects);
+            }
+            Err(reason) if tries + 1 >= TRIES_MAX => {
+                self.fail(format!("the store cannot be read: {reason}"), effects);
+            }
+            Err(_) => self.reread = Reread::Due(tries + 1, self.now_ms + RETRY_MS),
+        }
+    }
+
+    /// Takes the next term.
+    fn read_first(
+        &mut self,
+        records: Result<Records, String>,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        let records = match records {
+            Ok(records) => records,
+            Err(reason) => return self.fail(reason, effects),
+        };
+        let topology = self.topology.fingerprint();
+        if records.log.iter().any(|entry| entry.topology != topology) {
+            let reason = "the store holds a job of another topology: give this one its own \
+                          directory, or the job file it was begun with";
+            return self.fail(reason.to_owned(), effects);
+        }
+        for entry in &records.log {
+            self.logged = entry.number;
+            self.term = self.term.max(entry.term);
+            if let Some(begun) = entry.generation {
+                self.generation = begun.generation;
+                self.origins.insert(begun.generation, begun.restored);
+            }
+        }
+        self.read_snapshots(records.snapshots);
+        self.phase = Phase::Claiming;
+        let entry = self.log_entry(self.term.next());
+        effects.push(CollectorEffect::Create(Record::Log(entry)));
+    }
+
+    /// A record of the log is written. A collector that loses to another is fenced.
+    pub(super) fn logged(
+        &mut self,
+        entry: LogEntry,
+        outcome: Outcome,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        match outcome {
+            Outcome::Exists(Record::Log(stands)) if stands.nonce != self.nonce => {
+                let reason = format!("another collector leads, in term {}", stands.term);
+                self.end(&reason, effects);
+                return effects.push(CollectorEffect::Fenced(stands.term));
+            }
+            Outcome::Failed(reason) => {
+                let tries = self.log_retry.as_ref().map_or(0, |(_, tries, _)| *tries) + 1;
+                self.log_retry = Some((entry, tries, self.now_ms + RETRY_MS));
+                if tries >= TRIES_MAX || self.phase == Phase::Claiming {
+                    self.fail(format!("the log cannot be written: {reason}"), effects);
+                }
+                return;
+            }
+            Outcome::Created | Outcome::Exists(_) => {}
+        }
+        self.log_retry = None;
+        self.logged = entry.number;
+        match entry.generation {
+            None => self.lead(entry, effects),
+            Some(begun) => {
+                self.generation = begun.generation;
+                self.origins.insert(begun.generation, begun.restored);
+                self.phase = Phase::Gathering;
+                effects.push(CollectorEffect::Announce(Announcement::Restoring(
+                    begun.generation,
+                    begun.restored,
+                )));
+            }
+        }
+    }
+
+    /// Writes a log record again that could not be written. If it had been after all, the answer
+    /// is that it exists, with this collector's nonce.
+    pub(super) fn retry_log(&mut self, effects: &mut Vec<CollectorEffect>) {
+        if let Some((entry, _, retry_ms)) = &mut self.log_retry
+            && self.now_ms >= *retry_ms
+        {
+            *retry_ms = u64::MAX;
+            effects.push(CollectorEffect::Create(Record::Log(entry.clone())));
+        }
+    }
+
+    /// The term is this collector's: every node refuses older ones from its welcome on, and every
+    /// snapshot begun before it that has no manifest is ended.
+    fn lead(&mut self, entry: LogEntry, effects: &mut Vec<CollectorEffect>) {
+        self.term = entry.term;
+        self.phase = Phase::Surveying;
+        self.abort_all("its collector was lost", effects);
+        for process in self.topology.processes() {
+            self.welcome(process, effects);
+        }
+        if self.generation == Generation::default() {
+            self.phase = Phase::Ending(None);
+        }
+    }
+
+    pub(super) fn leads(&self) -> bool {
+        !matches!(self.phase, Phase::Reading | Phase::Claiming | Phase::Over)
+    }
+}

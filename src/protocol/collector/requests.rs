@@ -1,0 +1,81 @@
+//! What users ask of the collector, until it is begun.
+
+use std::collections::BTreeSet;
+
+use super::{Collector, CollectorEffect, Request, RequestId, WANTED_MAX};
+use crate::protocol::ids::ProcessId;
+
+impl Collector {
+    pub(super) fn asked(
+        &mut self,
+        asker: RequestId,
+        request: Request,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        let refusal = match request {
+            Request::Snapshot { initiators } => self.want_snapshot(asker, initiators),
+            Request::Restore(snapshot) => self.want_restore(asker, snapshot, effects),
+            Request::Stop => self.want_stop(asker, effects),
+        };
+        if let Err(reason) = refusal {
+            effects.push(CollectorEffect::Answer(asker, Err(reason)));
+        }
+    }
+
+    fn want_snapshot(
+        &mut self,
+        asker: RequestId,
+        initiators: BTreeSet<ProcessId>,
+    ) -> Result<(), String> {
+        let initiators = if initiators.is_empty() {
+            self.initiators()
+        } else {
+            initiators
+        };
+        let unreached = self.topology.unreached(&initiators);
+        if !unreached.is_empty() {
+            let names: Vec<_> = unreached
+                .into_iter()
+                .map(|p| self.topology.name(p))
+                .collect();
+            return Err(format!(
+                "no marker would reach {}: name more initiators",
+                names.join(", ")
+            ));
+        }
+        if self.stopping.is_some() {
+            return Err("the job is being stopped".to_owned());
+        }
+        if self.wanted.len() >= WANTED_MAX {
+            return Err(format!("{WANTED_MAX} snapshots are waiting already"));
+        }
+        self.wanted.push_back((asker, initiators));
+        Ok(())
+    }
+
+    /// The last snapshot is the stop's own: what has not begun by now will not.
+    fn want_stop(
+        &mut self,
+        asker: RequestId,
+        effects: &mut Vec<CollectorEffect>,
+    ) -> Result<(), String> {
+        if self.stopping.is_some() {
+            return Err("the job is being stopped already".to_owned());
+        }
+        self.stopping = Some((asker, None));
+        for (asker, _) in self.wanted.drain(..) {
+            let reason = "the job is being stopped".to_owned();
+            effects.push(CollectorEffect::Answer(asker, Err(reason)));
+        }
+        Ok(())
+    }
+
+    /// The processes that are triggered when nobody says otherwise.
+    pub(super) fn initiators(&self) -> BTreeSet<ProcessId> {
+        if self.policy.initiators.is_empty() {
+            self.topology.default_initiators().iter().copied().collect()
+        } else {
+            self.policy.initiators.clone()
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! What `cutline` says, where, and with which exit status. Nothing here needs a running job.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+const JOB: &str = r#"
+processes = ["alice", "bob"]
+topology = "ring"
+[application]
+name = "bank"
+"#;
+
+/// A folder with a job file in it, and the program to be asked there.
+struct Folder {
+    top: TempDir,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let top = tempfile::tempdir().unwrap();
+        fs::write(top.path().join("bank.toml"), JOB).unwrap();
+        Self { top }
+    }
+
+    /// With the directory of a job that was up once.
+    fn with_job(name: &str) -> Self {
+        let folder = Self::new();
+        folder.add_job(name);
+        folder
+    }
+
+    fn add_job(&self, name: &str) {
+        let directory = self.path().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(
+            directory.join("job.toml"),
+            format!("name = \"bank\"\n{JOB}"),
+        )
+        .unwrap();
+    }
+
+    fn path(&self) -> &Path {
+        self.top.path()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cutline"));
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .stdin(Stdio::null());
+        for variable in ["DIR", "JOB", "FORMAT", "LOG_FORMAT", "DETACH"] {
+            command.env_remove(format!("CUTLINE_{variable}"));
+        }
+        command
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Answer {
+        Answer::of(&self.command(arguments).output().unwrap())
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Answer {
+    fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        Self {
+            code: output.status.code().expect("it was not killed"),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
+    }
+
+    /// It could not be asked: nothing on standard output, and this on standard error.
+    fn assert_error(&self, words: &[&str]) {
+        assert_eq!((self.code, self.out.as_str()), (2, ""), "{self:?}");
+        for word in words {
+            assert!(self.err.contains(word), "'{word}' is not in {}", self.err);
+        }
+    }
+
+    /// The answer is no, for this reason.
+    fn assert_no(&self, words: &[&str]) {
+        assert_eq!((self.code, self.out.as_str()), (1, ""), "{self:?}");
+        for word in words {
+            assert!(self.err.contains(word), "'{word}' is not in {}", self.err);
+        }
+    }
+}
+
+#[test]
+fn a_sound_job_file_is_a_yes_on_standard_output() {
+    let answer = Folder::new().ask(&["check", "bank.toml"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    assert!(answer.out.contains("alice→bob"), "{}", answer.out);
+}
+
+#[test]
+fn an_unsound_job_file_is_a_no_with_lines_and_remedies() {
+    let folder = Folder::new();
+    let text = format!("{JOB}[snapshots]\ntimeout = \"0s\"\nwhenever = 1\n");
+    fs::write(folder.path().join("bad.toml"), text).unwrap();
+    let answer = folder.ask(&["check", "bad.toml"]);
+    assert_eq!((answer.code, answer.err.as_str()), (1, ""));
+    assert!(answer.out.contains("bad.toml:7: ") && answer.out.contains("timeout"));
+    assert!(answer.out.contains("bad.toml:8: ") && answer.out.contains("whenever"));
+    let json = folder.ask(&["check", "bad.toml", "--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(value["ok"], false);
+    assert_eq!(value["refusals"][0]["line"], 7);
+    // Nor can it be run.
+    folder
+        .ask(&["up", "bad.toml"])
+        .assert_error(&["bad.toml:7: "]);
+    assert!(!folder.path().join("bad.cutline").exists());
+}
+
+#[test]
+fn settings_that_the_application_refuses_are_refused_before_anything_starts() {
+    let folder = Folder::new();
+    fs::write(folder.path().join("odd.toml"), format!("{JOB}colour = 3\n")).unwrap();
+    let answer = folder.ask(&["check", "odd.toml"]);
+    assert_eq!((answer.code, answer.err.as_str()), (1, ""));
+    assert!(
+        answer.out.contains("unknown field `colour`"),
+        "{}",
+        answer.out
+    );
+    folder
+        .ask(&["up", "odd.toml"])
+        .assert_error(&["unknown field `colour`", "[application]"]);
+    assert!(!folder.path().join("odd.cutline").exists());
+}
+
+#[test]
+fn a_job_file_that_is_not_there_could_not_be_asked_about() {
+    Folder::new()
+        .ask(&["check", "none.toml"])
+        .assert_error(&["cannot read none.toml"]);
+}
+
+#[test]
+fn an_unknown_command_or_flag_could_not_be_asked() {
+    let folder = Folder::new();
+    folder
+        .ask(&["frobnicate"])
+        .assert_error(&["frobnicate", "--help"]);
+    folder
+        .ask(&["list", "--frobnicate"])
+        .assert_error(&["--frobnicate"]);
+    folder.ask(&["stop"]).assert_error(&["--snapshot"]);
+    folder.ask(&["verify"]).assert_error(&["<ID>"]);
+}
+
+#[test]
+fn help_has_examples_and_says_what_exit_statuses_mean() {
+    let answer = Folder::new().ask(&["--help"]);
+    assert_eq!(answer.code, 0);
+    assert!(
+        answer.out.contains("cutline up bank.toml --detach"),
+        "{}",
+        answer.out
+    );
+    assert!(answer.out.contains("Exit status: 0 yes"), "{}", answer.out);
+}
+
+#[test]
+fn without_a_job_every_command_says_how_to_name_one() {
+    let folder = Folder::new();
+    let commands: [&[&str]; 8] = [
+        &["status"],
+        &["list"],
+        &["show", "s1"],
+        &["verify", "--all"],
+        &["snapshot"],
+        &["restore"],
+        &["down"],
+        &["kill", "alice"],
+    ];
+    for command in commands {
+        folder
+            .ask(command)
+            .assert_error(&["no job found", "--dir", "cutline up FILE"]);
+    }
+    folder
+        .ask(&["list", "--dir", "x.cutline"])
+        .assert_error(&["no job directory at x.cutline"]);
+}
+
+#[test]
+fn of_several_jobs_none_is_guessed() {
+    let folder = Folder::with_job("bank.cutline");
+    folder.add_job("jobs/ring.cutline");
+    folder
+        .ask(&["list"])
+        .assert_error(&["more than one job", "bank.cutline", "jobs/ring.cutline"]);
+    assert_eq!(folder.ask(&["list", "--dir", "bank.cutline"]).code, 0);
+    assert_eq!(folder.ask(&["list", "--job", "bank.toml"]).code, 0);
+    let by_environment = folder
+        .command(&["list"])
+        .env("CUTLINE_DIR", "bank.cutline")
+        .output();
+    assert_eq!(Answer::of(&by_environment.unwrap()).code, 0);
+}
+
+#[test]
+fn a_job_that_does_not_run_can_be_asked_about_and_nothing_is_made_by_asking() {
+    let folder = Folder::with_job("bank.cutline");
+    let status = folder.ask(&["status"]);
+    assert_eq!((status.code, status.err.as_str()), (1, ""));
+    assert!(status.out.starts_with("bank stopped\n"), "{}", status.out);
+    let status = folder.ask(&["status", "--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&status.out).unwrap();
+    assert_eq!(
+        (&value["up"], &value["phase"]),
+        (&false.into(), &"stopped".into())
+    );
+    let list = folder.ask(&["list", "--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&list.out).unwrap();
+    assert_eq!(
+        (list.code, &value["snapshots"]),
+        (0, &serde_json::json!([]))
+    );
+    folder
+        .ask(&["show", "s1"])
+        .assert_no(&["bank has no snapshot s1"]);
+    folder
+        .ask(&["verify", "s1"])
+        .assert_no(&["bank has no snapshot s1"]);
+    folder
+        .ask(&["verify", "--all"])
+        .assert_no(&["no complete snapshot to verify"]);
+    folder
+        .ask(&["show", "first"])
+        .assert_error(&["'first' is no snapshot id such as s42"]);
+    folder
+        .ask(&["snapshot"])
+        .assert_error(&["no collector is running"]);
+    folder
+        .ask(&["restore", "s1"])
+        .assert_error(&["no collector is running"]);
+    let entries = fs::read_dir(folder.path().join("bank.cutline")).unwrap();
+    assert_eq!(entries.count(), 1, "only the job file");
+}
+
+#[test]
+fn signals_go_to_known_processes_that_run() {
+    let folder = Folder::with_job("bank.cutline");
+    for command in ["kill", "pause", "resume"] {
+        folder
+            .ask(&[command, "carol"])
+            .assert_no(&["no process 'carol'", "alice, bob"]);
+        folder
+            .ask(&[command, "alice"])
+            .assert_no(&["alice does not run"]);
+        folder
+            .ask(&[command, "collector"])
+            .assert_no(&["collector does not run"]);
+    }
+}
+
+#[test]
+fn down_on_what_does_not_run_is_a_yes() {
+    let folder = Folder::with_job("bank.cutline");
+    let answer = folder.ask(&["down"]);
+    assert_eq!(
+        (answer.code, answer.out.as_str()),
+        (0, "bank.cutline was not running\n")
+    );
+}
+
+#[test]
+fn a_start_that_fails_says_why_in_one_message_and_leaves_nothing() {
+    let folder = Folder::new();
+    let text = format!("program = \"no-such-node\"\n{JOB}").replace("bank\"", "own\"");
+    fs::write(folder.path().join("own.toml"), text).unwrap();
+    for arguments in [&["up", "own.toml"][..], &["up", "own.toml", "--detach"]] {
+        let answer = folder.ask(arguments);
+        answer.assert_error(&["no-such-node is missing", "correct 'program'"]);
+        assert_eq!(answer.err.lines().count(), 1, "{}", answer.err);
+        assert!(!folder.path().join("own.cutline").exists());
+    }
+}
+
+#[test]
+fn a_reader_that_has_read_enough_is_no_error() {
+    let folder = Folder::new();
+    let mut child = folder
+        .command(&["check", "bank.toml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), output.stderr.as_slice()),
+        (Some(0), &b""[..])
+    );
+}
+
+#[test]
+fn errors_are_json_for_those_who_want_it_and_never_coloured_in_a_pipe() {
+    let folder = Folder::new();
+    let answer = folder.ask(&["status", "--log-format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&answer.err).unwrap();
+    assert_eq!((answer.code, &value["event"]), (2, &"error".into()));
+    assert!(!folder.ask(&["status"]).err.contains('\x1b'));
+}

@@ -1,0 +1,267 @@
+//! The language of transcripts.
+//!
+//! `job` takes lines `processes: p1 p2`, `channels: p1->p2 …`, `balances: p1=5 …`. `do` takes one
+//! step a line:
+//!
+//! - `send p1 p2 5`: p1's application sends five tokens (into the outbox)
+//! - `put p1->p2`, `arrive p1->p2`, `take p1->p2`: outbox to wire, wire to inbox, handle
+//! - `ack p1->p2`: the receiver acknowledges, and the sender hears it
+//! - `snapshot p1 …`: the collector triggers these initiators
+//! - `break p1->p2`, `crash p1`, `crash collector`, `pass 500` (milliseconds)
+//! - `hold disk`, `release disk`: whether the store answers at once
+//! - `queues p1->p2`: what is where
+//! - `stabilize`: until nothing moves
+//!
+//! The control streams, the handshakes and (unless held) the store take their course after each
+//! step.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use cutline::apps::BuiltIn;
+use cutline::protocol::Topology;
+use cutline::protocol::application::Application;
+use cutline::protocol::collector::{Announcement, Policy, Request};
+use cutline::protocol::ids::{ChannelId, ProcessId, SnapshotId};
+use cutline::protocol::link::Limits;
+use cutline::protocol::mode::Mode;
+use cutline::protocol::process::Settings;
+use cutline::protocol::records::{End, Manifest};
+use cutline::world::{Choice, Fault, Job, Notice, World};
+
+/// More choices than any transcript needs.
+const STEPS_MAX: usize = 10_000;
+
+/// A job under way.
+pub(crate) struct Stage {
+    world: World<BuiltIn>,
+    disk_held: bool,
+}
+
+impl Stage {
+    pub(crate) fn begin(input: &str) -> (Self, String) {
+        let line = |name: &str| -> Vec<String> {
+            let lines = input.lines().filter_map(|line| line.split_once(": "));
+            let words = lines
+                .filter(|(key, _)| *key == name)
+                .flat_map(|(_, v)| v.split(' '));
+            words.map(str::to_owned).collect()
+        };
+        let channels = line("channels");
+        let channels = channels.iter().map(|text| channel(text));
+        let topology = Topology::new(line("processes"), channels).unwrap();
+        let balances: serde_json::Map<_, _> = line("balances")
+            .iter()
+            .filter_map(|balance| balance.split_once('='))
+            .map(|(name, balance)| (name.to_owned(), balance.parse::<u64>().unwrap().into()))
+            .collect();
+        let job = Job {
+            topology: Arc::new(topology),
+            application: "token".to_owned(),
+            settings: serde_json::json!({ "balances": balances }),
+            seed: 1,
+            process: Settings {
+                limits: Limits::default(),
+                snapshot_timeout_ms: 10_000,
+            },
+            policy: Policy {
+                mode: Mode::Classic,
+                interval_ms: 0,
+                pause_min_ms: 0,
+                timeout_ms: 10_000,
+                open_max: 4,
+                failures_tolerated: 100,
+                fall_back: false,
+                retain: 100,
+                silence_ms: 60_000,
+                initiators: BTreeSet::new(),
+            },
+        };
+        let mut stage = Self {
+            world: World::new(job).unwrap(),
+            disk_held: false,
+        };
+        stage.world.stabilize(STEPS_MAX);
+        let text = stage.notices();
+        (stage, text)
+    }
+
+    pub(crate) fn perform(&mut self, input: &str) -> String {
+        let mut text = String::new();
+        for line in input.lines() {
+            let _ = writeln!(text, "{line}");
+            let told = self.step(line);
+            self.settle();
+            for line in (told + &self.notices()).lines() {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+        text
+    }
+
+    fn step(&mut self, line: &str) -> String {
+        let words: Vec<_> = line.split(' ').collect();
+        let world = &mut self.world;
+        match words.as_slice() {
+            ["send", from, to, amount] => {
+                let from = process(world, from);
+                world.command(from, &format!("send {to} {amount}"));
+            }
+            ["put", on] => world.apply(&Choice::Send(channel(on))),
+            ["arrive", on] => world.apply(&Choice::Arrive(channel(on))),
+            ["take", on] => world.apply(&Choice::Take(channel(on))),
+            ["ack", on] => {
+                world.apply(&Choice::Acknowledge(channel(on)));
+                world.apply(&Choice::Hear(channel(on)));
+            }
+            ["break", on] => world.apply(&Choice::Fault(Fault::Break(channel(on)))),
+            ["crash", "collector"] => world.apply(&Choice::Fault(Fault::CrashCollector)),
+            ["crash", name] => {
+                let process = process(world, name);
+                world.apply(&Choice::Fault(Fault::Crash(process)));
+            }
+            ["pass", ms] => world.apply(&Choice::Fault(Fault::Pass(ms.parse().unwrap()))),
+            ["snapshot", initiators @ ..] => {
+                let initiators = initiators.iter().map(|name| process(world, name)).collect();
+                world.ask(Request::Snapshot { initiators });
+            }
+            ["restore"] => drop(world.ask(Request::Restore(None))),
+            ["hold", "disk"] => self.disk_held = true,
+            ["release", "disk"] => self.disk_held = false,
+            ["queues", on] => return self.queues(channel(on)),
+            ["stabilize"] => {
+                assert!(world.stabilize(STEPS_MAX), "it comes to rest");
+            }
+            _ => panic!("no such step: {line}"),
+        }
+        String::new()
+    }
+
+    /// Everything that is not a message, a marker or new work takes its course.
+    fn settle(&mut self) {
+        for _ in 0..STEPS_MAX {
+            let choices = self.world.choices();
+            let next = choices.into_iter().find(|choice| match choice {
+                Choice::Report(..) | Choice::Direct(..) | Choice::Open(_) => true,
+                Choice::Hear(channel) => self.world.is_dialled(*channel),
+                Choice::Start(_) | Choice::StartCollector => true,
+                Choice::Store(..) => !self.disk_held,
+                _ => false,
+            });
+            match next {
+                Some(choice) => self.world.apply(&choice),
+                None => return,
+            }
+        }
+        panic!("it does not settle");
+    }
+
+    fn queues(&self, on: ChannelId) -> String {
+        let sender = self.world.process(on.from).expect("up");
+        let outbox = sender
+            .outboxes()
+            .iter()
+            .find(|outbox| outbox.channel() == on)
+            .unwrap();
+        let receiver = self.world.process(on.to).expect("up");
+        let handled = receiver
+            .positions()
+            .find(|(channel, _)| *channel == on)
+            .unwrap()
+            .1;
+        format!(
+            "sent {}, in the outbox {} B, on the wire {} frames, unacknowledged {}, handled {}\n",
+            outbox.sent(),
+            outbox.queued_bytes(),
+            self.world.on_the_wire(on),
+            outbox.unacknowledged(),
+            handled
+        )
+    }
+
+    fn notices(&mut self) -> String {
+        let mut text = String::new();
+        for notice in self.world.take_notices() {
+            let name = |process: ProcessId| self.world.job().topology.name(process).to_owned();
+            let line = match notice {
+                Notice::Recorded(process, snapshot) => {
+                    format!("{} records {snapshot} and puts its markers", name(process))
+                }
+                Notice::Whole(process, snapshot) => {
+                    format!("{}'s part of {snapshot} is whole", name(process))
+                }
+                Notice::Breach(channel, breach) => format!("breach on {channel}: {breach}"),
+                Notice::Refused(channel, reason) => format!("refused on {channel}: {reason}"),
+                Notice::Replace(process) => format!("{} is to be replaced", name(process)),
+                Notice::Failed(process, reason) => format!("{} fails: {reason}", name(process)),
+                Notice::Announced(announcement) => match announcement {
+                    Announcement::Joined(process, _) => format!("{} joins", name(process)),
+                    Announcement::Lost(process, _) => format!("{} is lost", name(process)),
+                    Announcement::Begun(snapshot) => format!("{snapshot} begins"),
+                    Announcement::Ended(manifest) => self.ended(&manifest),
+                    Announcement::Failed(reason) => format!("failure: {reason}"),
+                    Announcement::Restoring(generation, snapshot) => {
+                        format!("{generation} is to start from {snapshot}")
+                    }
+                    Announcement::Running(generation, snapshot) => {
+                        format!("everyone runs {generation} from {snapshot}")
+                    }
+                },
+            };
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    /// A snapshot as a reader wants it: local states, then channel states that are not empty.
+    fn ended(&self, manifest: &Manifest) -> String {
+        let snapshot = manifest.snapshot;
+        match &manifest.end {
+            End::Aborted { reason } => format!("{snapshot} is aborted: {reason}"),
+            End::Complete { .. } => format!("{snapshot} is complete: {}", self.contents(snapshot)),
+        }
+    }
+
+    fn contents(&self, snapshot: SnapshotId) -> String {
+        let topology = &self.world.job().topology;
+        let mut pieces = Vec::new();
+        for process in topology.processes() {
+            let part = self.world.part(snapshot, process).expect("complete");
+            let setup = self.world.setup(process);
+            let tokens = BuiltIn::in_state(&setup, &part.state)["tokens"];
+            pieces.push(format!("{} {tokens}", topology.name(process)));
+        }
+        for process in topology.processes() {
+            let part = self.world.part(snapshot, process).expect("complete");
+            let setup = self.world.setup(process);
+            for input in part
+                .part
+                .inputs
+                .iter()
+                .filter(|input| !input.share.is_empty())
+            {
+                let messages = input.share.iter().flat_map(|batch| batch.messages());
+                let tokens: Vec<_> = messages
+                    .map(|(_, message)| BuiltIn::in_message(&setup, message)["tokens"].to_string())
+                    .collect();
+                pieces.push(format!("{} [{}]", input.channel, tokens.join(" ")));
+            }
+        }
+        pieces.join(", ")
+    }
+}
+
+fn process(world: &World<BuiltIn>, name: &str) -> ProcessId {
+    world
+        .job()
+        .topology
+        .process(name)
+        .unwrap_or_else(|| panic!("no process {name}"))
+}
+
+fn channel(text: &str) -> ChannelId {
+    text.replace("->", "→")
+        .parse()
+        .expect("a channel such as p1->p2")
+}
