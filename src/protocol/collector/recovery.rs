@@ -141,8 +141,8 @@ impl Collector {
         let (snapshot, name) = (self.restored(), self.topology.name(process));
         let reason = format!("{snapshot} cannot be restored: {name}: {reason}");
         self.unusable.insert(snapshot);
-        if let Some(asker) = self.restoring.take()
-            && !self.unusable.contains(&self.before_restore)
+        if !self.unusable.contains(&self.before_restore)
+            && let Some(asker) = self.restoring.take()
         {
             // What a user asked for is not worth the job: it goes on from where a loss would
             // have taken it.
