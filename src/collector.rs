@@ -10,7 +10,6 @@ mod address;
 mod asks;
 mod attending;
 mod carry;
-mod clock;
 mod connection;
 mod driver;
 mod event;

@@ -2,7 +2,7 @@
 //! machine decides. It decides nothing itself.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
@@ -19,7 +19,6 @@ use crate::store::Store;
 
 use super::address::OwnAddress;
 use super::asks::Asks;
-use super::clock::Clock;
 use super::event::JobEvent;
 use super::happening::Happening;
 use super::nodes::Nodes;
@@ -56,7 +55,7 @@ pub(super) struct Driver {
     pub(super) collector: Collector,
     pub(super) nodes: Nodes,
     pub(super) asks: Asks,
-    clock: Clock,
+    started: Instant,
     pub(super) events: broadcast::Sender<String>,
     /// What the store is asked, each with the machine's input that answers it, if one does.
     pub(super) storing: JoinSet<Option<CollectorInput>>,
@@ -80,7 +79,7 @@ impl Driver {
             collector,
             nodes: Nodes::default(),
             asks: Asks::default(),
-            clock: Clock::new(),
+            started: Instant::now(),
             events: broadcast::channel(EVENTS_MAX).0,
             storing: JoinSet::new(),
         }
@@ -147,11 +146,16 @@ impl Driver {
     /// Gives the machine an input, with the time before it, and carries out what follows.
     async fn step(&mut self, input: CollectorInput) -> Option<End> {
         let mut effects = Vec::new();
-        let now_ms = self.clock.now_ms();
+        let now_ms = self.now_ms();
         self.collector
             .step(CollectorInput::Time { now_ms }, &mut effects);
         self.collector.step(input, &mut effects);
         self.carry_out(effects).await
+    }
+
+    /// Since the start. What a stop of this program makes of it is the machine's to judge.
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     async fn tick(&mut self) -> Option<End> {
@@ -161,7 +165,7 @@ impl Driver {
             live.iter()
                 .any(|&(of, _, is, _)| (of, is) == (process, incarnation))
         });
-        let now_ms = self.clock.now_ms();
+        let now_ms = self.now_ms();
         let mut effects = Vec::new();
         self.collector
             .step(CollectorInput::Time { now_ms }, &mut effects);
