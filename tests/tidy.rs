@@ -65,13 +65,16 @@ const FLOORS: [(&str, &[&str]); 16] = [
     ("wire", &["protocol", "world", "check", "apps", "dataflow"]),
     (
         "store",
-        &["protocol", "world", "check", "apps", "dataflow", "wire"],
+        &[
+            "protocol", "world", "check", "apps", "dataflow", "wire", "name",
+        ],
     ),
     ("net", &["protocol", "wire"]),
     ("hold", &[]),
     ("parent", &[]),
     ("program", &[]),
-    ("job", &["protocol", "apps"]),
+    ("name", &[]),
+    ("job", &["protocol", "apps", "name"]),
     ("scenario", &["protocol", "apps", "job", "hold"]),
     ("node", ALL),
     ("collector", ALL),
