@@ -320,7 +320,7 @@ fn a_complete_manifest_whose_outcome_was_unknown_counts() {
 fn a_complete_snapshot_is_of_the_generation_its_manifest_says() {
     let mut store = Store::default();
     let mut first = Desk::running(2, policy(), &mut store);
-    let mut lose = |first: &mut Desk, store: &mut Store, next: u64| {
+    let lose = |first: &mut Desk, store: &mut Store, next: u64| {
         first.gone(1, next - 1);
         first.join(1, next, Holding::Nothing);
         first.obey(store);
