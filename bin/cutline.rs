@@ -11,9 +11,15 @@ use cutline::control::command::{self, CommandError, Progress, Reply, Which};
 use cutline::control::detach;
 use cutline::control::log::{Clock, Log, LogFormat, colour};
 use cutline::control::place::Place;
+use cutline::control::run;
 use cutline::control::up::{self, UpError};
 use cutline::control::view::Format;
 use cutline::job::Job;
+use cutline::scenario::Scenario;
+
+/// Long enough for a message and a marker to arrive between two ticks, as the files of COS 418
+/// assume.
+const TICK_MS: u64 = 20;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -157,12 +163,37 @@ enum Command {
     },
     /// End the job, whatever state its programs are in.
     Down,
+    /// Take a scenario to its end on real processes; 1 if an expectation does not hold.
+    ///
+    /// It runs in a fresh directory and stops everything at its end. docs/scenario.md explains
+    /// the file; with --top, it is an .events file of COS 418.
+    Run(RunArguments),
     /// SIGKILL the node of a process, or the collector.
     Kill(Victim),
     /// SIGSTOP the node of a process, or the collector.
     Pause(Victim),
     /// SIGCONT every stopped node of a process, or the collector.
     Resume(Victim),
+}
+
+#[derive(Debug, Args)]
+struct RunArguments {
+    /// The scenario, or the .events file.
+    scenario: PathBuf,
+    /// The topology for an .events file.
+    #[arg(long, value_name = "X.top")]
+    top: Option<PathBuf>,
+    /// Instead of the job's own seed.
+    #[arg(long, value_name = "N", env = "CUTLINE_SEED")]
+    seed: Option<u64>,
+    /// Keep the job in this directory, which must be empty or new.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// How long a tick of an .events file lasts.
+    #[arg(long, value_name = "N", default_value_t = TICK_MS, requires = "top")]
+    tick_ms: u64,
+    #[command(flatten)]
+    format: FormatArguments,
 }
 
 #[derive(Debug, Args)]
@@ -254,6 +285,18 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             command::stop_with_snapshot(&place, format.into(), progress).await?
         }
         Command::Down => command::down(&place, progress).await?,
+        Command::Run(arguments) => {
+            let scenario = match &arguments.top {
+                Some(top) => Scenario::load_cos418(&arguments.scenario, top, arguments.tick_ms)?,
+                None => Scenario::load(&arguments.scenario)?,
+            };
+            let options = run::Options {
+                out: arguments.out,
+                seed: arguments.seed,
+                format: arguments.format.into(),
+            };
+            run::run(&scenario, &options, log).await?
+        }
         Command::Kill(victim) => command::kill(&place, &victim.who).await?,
         Command::Pause(victim) => command::pause(&place, &victim.who)?,
         Command::Resume(victim) => command::resume(&place, &victim.who)?,

@@ -55,6 +55,6 @@ fn read(state: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(state.try_into().ok()?))
 }
 
-fn main() {
-    let _ = Counter::start;
+fn main() -> std::process::ExitCode {
+    cutline::node::main::<Counter>()
 }

@@ -15,6 +15,7 @@ pub mod logs;
 pub mod notice;
 pub mod place;
 pub mod restarts;
+pub mod run;
 pub mod session;
 pub mod stop;
 pub mod supervisor;

@@ -15,6 +15,7 @@
 pub mod streams;
 
 mod inbound;
+mod memory;
 mod outbound;
 mod outlet;
 mod socket;

@@ -15,6 +15,7 @@ mod program;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -39,6 +40,9 @@ use parts::Parts;
 /// beyond stays in the stream.
 const CONTROL_MAX: usize = 64;
 
+/// Signs of life within the collector's patience: some may come late on a busy machine.
+const SIGNS_OF_LIFE: u32 = 5;
+
 /// What a node is made of.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -50,6 +54,10 @@ pub struct Config {
     pub store: Url,
     /// Where the collector is.
     pub collector: CollectorAddress,
+    /// The collector's patience with a node that says nothing.
+    pub silence: Duration,
+    /// Where peers reach the listener, if not at its own address.
+    pub advertise: Option<SocketAddr>,
     /// The job's directory, where orders to stop at a point are looked for; `None`: nowhere.
     pub dir: Option<PathBuf>,
 }
@@ -89,13 +97,14 @@ pub async fn run<A: Application>(
 
     let progress = Arc::new(attend::Progress::default());
     let place = Place {
-        address: address.to_string(),
+        address: config.advertise.unwrap_or(address).to_string(),
         pid: std::process::id(),
     };
     let attending = attend::Config {
         collector: config.collector,
         place,
         progress: progress.clone(),
+        heartbeat: (config.silence / SIGNS_OF_LIFE).min(attend::HEARTBEAT_MAX),
     };
     // Whatever way this function is left, its tasks end.
     let ending = shutdown.child_token();

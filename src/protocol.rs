@@ -1,4 +1,180 @@
 //! The machines that decide: a process and the collector. No IO, no clock, no randomness.
+//!
+//! This page is the manual of the protocol. Where it and the code disagree, one of them is a bug.
+//!
+//! # Words
+//!
+//! - **process**: a vertex of the topology, one instance of the application, with a name. **Node**:
+//!   the program that hosts one process.
+//! - **channel**: a directed FIFO path between two processes; both directions are two channels, and
+//!   parallel ones are told apart (`p1→p2`, `p1→p2#2`). **Stream**: the gRPC call that carries a
+//!   channel for a while; it may break and be opened again, the channel does not.
+//! - **message**: what the application sends; numbered on its channel. **Marker**: the control
+//!   element that parts a channel into before and after a snapshot. **Frame**: what is written at
+//!   once, packed messages or one marker.
+//! - **outbox**, **inbox**: a channel's two queues: sent but not on the wire; arrived but not
+//!   handled.
+//! - **recording**: what one process is collecting for one open snapshot.
+//! - **local state**, **channel state**: what a process recorded of itself; the messages that were
+//!   sent before the sender recorded and are handled after the receiver did.
+//! - **snapshot**: one local state for each process and one channel state for each channel, under
+//!   one id. It is open, then it *ends*: complete or aborted.
+//! - **cut**: the events that a snapshot lies after. It is *consistent* if nothing is handled in it
+//!   that was not sent in it.
+//! - **part**: what one process contributes to a snapshot. **Manifest**: the stored record that
+//!   ends it.
+//! - **collector**: triggers snapshots, gathers parts, ends snapshots, orders restores.
+//!   **Trigger**: its word to an *initiator* to open a snapshot. **Control stream**: a node's gRPC
+//!   call to it.
+//! - **generation**: which start of the whole job, from which snapshot. **Incarnation**: one start
+//!   of one node. **Term**: one collector's leadership.
+//!
+//! # Two machines
+//!
+//! [`Process`] is one vertex: its application, its outboxes and inboxes, its recordings.
+//! [`Collector`](collector::Collector) takes snapshots and orders restores. Each is a state
+//! machine: `step(input, &mut effects)` takes one thing that has happened and appends what is to be
+//! done, in order; **the order of the effects is the algorithm**. Time comes in as a number.
+//! Nothing in here waits, and nothing depends on anything but the inputs, so a run can be had
+//! again.
+//!
+//! A *driver* turns what happens into inputs and effects into deeds: the loop of a node
+//! ([`crate::node`]), the loop of the collector ([`crate::collector`]), or, for tests, a whole job
+//! in memory ([`crate::world`]). Drivers decide nothing. Between two steps a driver asks the
+//! process what can be done ([`Process::takable`], [`Process::writable`], [`Process::pace`]) and
+//! chooses what is done next; whatever it chooses, the cut is consistent.
+//!
+//! # Channels
+//!
+//! The paper assumes channels that lose nothing and keep the order. TCP promises that only while a
+//! connection lasts, so the machines see to it themselves ([`link`]).
+//!
+//! - **Numbers.** A message gets its channel's next number, from 1, when it is sent. The receiver
+//!   accepts only the next; what it has already is dropped, and a gap is a [`Breach`](link::Breach)
+//!   that closes the stream. Numbers are part of a snapshot and go on after a restore.
+//! - **On the wire** is what has been handed to the driver. Until then a message is in the outbox.
+//! - **Acknowledged** is what stands in the inbox of that incarnation of the receiver. What is not
+//!   acknowledged is kept, and sent again on the next stream. Arrived is not handled: a message in
+//!   an inbox is still in the channel.
+//! - **Markers are as reliable as messages.** A marker has its own ordinal on its channel and
+//!   carries `after`, the last message on the wire before it, and `sent`, the last message sent
+//!   when its sender recorded. It is acknowledged and sent again as a message is, exactly between
+//!   `after` and `after` + 1; a receiver that finds it elsewhere closes the stream.
+//! - **Credit** says how far a sender may go: a message number and a count of bytes. Both are
+//!   absolute, so a word that is lost or repeated changes nothing. Credit grows when messages are
+//!   *handled*. Markers need none.
+//! - **A message is bytes.** It is copied once, into the outbox, and packed behind the others
+//!   ([`Batch`](frame::Batch), up to 64 KiB). Recordings, resends and the handler share that
+//!   buffer.
+//! - **Hello.** The sender dials, and names topology, generation and incarnation. An older
+//!   generation is refused for good, a newer one is told to try again. The first incarnation of a
+//!   peer that a generation meets is the only one it ever talks to: a node that has died has lost
+//!   its inboxes, and nobody keeps what it had acknowledged.
+//!
+//! # A snapshot at one process
+//!
+//! 1. **Open.** Snapshot *s* opens with its first marker to come to the head of an inbox, or with
+//!    the trigger at an initiator.
+//! 2. **Record**, in one step that nothing can come between: take the local state; put the marker
+//!    at the back of every outbox (*marker-sending rule*); open the recording of every input, which
+//!    begins with what stands in its inbox ahead of the marker.
+//! 3. **Channel states.** What arrives on an input before its marker is appended to its recording,
+//!    and handled as always (*marker-receiving rule*).
+//! 4. **Close.** An input is closed when its marker arrives. The part is whole when every input is
+//!    closed and every marker is on the wire. It counts when it is on disk.
+//!
+//! Nothing stops meanwhile. Several snapshots may be open; markers of one are never channel state
+//! of another. Any process may be an initiator, and a snapshot may have several; together they must
+//! reach every process.
+//!
+//! **Why the cut is consistent.** Let *q* handle a message from *p* before it records *s*. The
+//! marker on that channel was not ahead of the message, or *q* would have recorded on meeting it.
+//! The channel keeps the order, so the message went into the outbox ahead of the marker: *p* sent
+//! it before it recorded.
+//!
+//! **Why nothing is missing or doubled.** A message that *p* sent before it recorded is ahead of
+//! the marker. When *q* records, either it has handled the message, which is then in its state; or
+//! the message stands in the inbox or arrives before the marker, and is then in the recording,
+//! once. This is the verdict `exact`: the state of a channel is precisely the messages after the
+//! last handled, up to the last sent. It is checked on what is stored, from numbers that the two
+//! ends wrote down each on its own.
+//!
+//! **How it ends early.** A process declines if its part cannot be stored or a recording grows over
+//! `recording_bytes_max`. The collector aborts what takes longer than the timeout. A node ends what
+//! takes longer by its own clock: an abort that never arrives must not keep a recording for ever. A
+//! marker of a snapshot that has ended is ignored and not forwarded. Which have ended is known by a
+//! low watermark that only the collector moves, and by the few ids above it.
+//!
+//! # A snapshot at the collector
+//!
+//! 1. Create `begun.json`. The create is conditional, and winning it is what gives the id out.
+//! 2. Trigger the initiators, and gather. A part is reported when it is on disk.
+//! 3. When all parts are in, create `manifest.json`: complete. To abort, create it: aborted. **A
+//!    snapshot ends by this one conditional create**: whoever comes second is told what stands
+//!    there, and goes by it.
+//! 4. Tell everyone that it has ended, and delete what retention no longer wants.
+//!
+//! Snapshots that fail in a row are counted, and one more than is tolerated ends the job. One that
+//! is aborted because a process was lost, or a restore was asked for, does not count. A record that
+//! cannot be written is tried again for a minute; then the job ends too.
+//!
+//! # Going back to a snapshot
+//!
+//! A lost process takes the whole job back, since the others have handled messages that it has not
+//! sent yet when it starts again, and what it had acknowledged is gone. All go back to the newest
+//! complete snapshot of the current generation, else to the one this generation started from; so a
+//! branch that was abandoned is never returned to.
+//!
+//! 1. A node is *lost* when its control stream has closed and it is not back within half a second,
+//!    or another incarnation joins sooner; or when it has been silent for too long (ten seconds,
+//!    unless the job says otherwise). One that comes back without the current generation counts as
+//!    lost too.
+//! 2. Everything open is ended, as aborted. Only then is the choice final: nobody can complete
+//!    anything behind it.
+//! 3. The next generation is created in the log, with the snapshot it starts from.
+//! 4. When every process has a node, all are told `Prepare`. Each drops its queues, streams and
+//!    recordings, loads its part, fills its inboxes with the channel states, dials, and answers
+//!    ready. Frames may arrive; nothing is handled.
+//! 5. When all are ready, all are told `Run`. What was restored stands at the head of the inboxes,
+//!    so it is handled before what is new.
+//!
+//! A loss after `Prepare` was said starts again at 2, with the generation after. Frames, parts and
+//! acknowledgements of any generation but the current one are refused everywhere, so a node that
+//! was paused and wakes up changes nothing. A part that is missing, damaged, or of another
+//! application or state version makes its snapshot unusable, by name. The job then stops, unless it
+//! may fall back to an older one. Nothing is ever restored by half.
+//!
+//! # When the collector dies
+//!
+//! It keeps nothing that it cannot read back. A new one reads the log and the snapshots and creates
+//! the next log record, for its term: whoever loses that create is *fenced*, and ends. Nodes refuse
+//! the word of older terms. Every snapshot without a manifest is ended; and before it first chooses
+//! what to restore it looks once more, since until the nodes had left the collector before, that
+//! one may have begun and completed others. If all nodes hold the current generation, they are told
+//! `Run` once more, which changes nothing for those that run: the death of a collector rolls nobody
+//! back. Nodes go on without one; only snapshots and restores wait.
+//!
+//! # Back pressure
+//!
+//! Handling, once begun, never waits: what it sends goes into an outbox. What can wait is the next
+//! piece of work. While an outbox holds more than `outbox_bytes`, its process starts no new work
+//! (ticks) and takes no message from an input, unless that input and that output lie on a common
+//! cycle: there it might be waiting for itself. On cycles a last bound, `outbox_bytes_max`, ends
+//! the node with a clear error. Markers are always taken, so a snapshot passes through a process
+//! that stands still.
+//!
+//! # Modes
+//!
+//! A [`Mode`](mode::Mode) is its answers to three questions: when does a process record; is a
+//! channel held after its marker; may a marker overtake messages? It travels in the marker. There
+//! is one so far, `classic`: at the first marker; no; no.
+//!
+//! # Where to read on
+//!
+//! [`process`] has the rules beside their code, [`collector`] the other half, [`link`] the
+//! channels; [`cut`] and [`records`] are what is stored. The files in `tests/transcripts/data` show
+//! the protocol step by step: small jobs, with everything that follows from each choice. They are
+//! run as tests.
 
 pub mod application;
 pub mod collector;

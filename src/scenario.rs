@@ -153,7 +153,7 @@ pub enum Point {
     Stored,
     /// A node: told to prepare a restore, and nothing loaded.
     Prepared,
-    /// A node: the part is loaded, and the collector does not know it.
+    /// A node: the part is loaded and the collector knows it; mostly it does not run yet.
     Ready,
     /// The collector: all parts are in, and the manifest is not begun to be written.
     PartsIn,

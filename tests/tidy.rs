@@ -70,6 +70,7 @@ const FLOORS: [(&str, &[&str]); 16] = [
     ("net", &["protocol", "wire"]),
     ("hold", &[]),
     ("parent", &[]),
+    ("program", &[]),
     ("job", &["protocol", "apps"]),
     ("scenario", &["protocol", "apps", "job", "hold"]),
     ("node", ALL),

@@ -5,12 +5,13 @@
 //! object in JSON a line:
 //!
 //! ```text
-//! baseline [--case raw|plain|streams|round-trip]… [--bytes N]… [--messages N] [--rounds N]
+//! baseline [--case CASE]… [--bytes N]… [--messages N] [--rounds N]
 //! {"case":"raw","bytes":32,"messages":20000000,"wall_s":…,"sender_cpu_s":…,"receiver_cpu_s":…}
 //! {"case":"round-trip","bytes":32,"rounds":20000,"p50_us":…}
 //! ```
 //!
-//! Cases and sizes are interleaved: compare within a round, or by CPU; never across machines.
+//! The cases: `raw` (TCP), `plain` (tonic the usual way), `streams` (cutline's streams without its
+//! core), `round-trip` (TCP), `streams-trip`. Cases and sizes are interleaved: compare within a round, or by CPU; never across machines.
 
 #![allow(clippy::print_stdout, reason = "the answer goes to stdout")]
 #![allow(
@@ -30,6 +31,7 @@ mod plain;
 mod raw;
 mod round_trip;
 mod streams;
+mod streams_trip;
 
 /// One measurement.
 #[derive(Clone, Copy)]
@@ -45,13 +47,15 @@ enum Case {
     Plain,
     Streams,
     RoundTrip,
+    StreamsTrip,
 }
 
-const CASES: [(Case, &str); 4] = [
+const CASES: [(Case, &str); 5] = [
     (Case::Raw, "raw"),
     (Case::Plain, "plain"),
     (Case::Streams, "streams"),
     (Case::RoundTrip, "round-trip"),
+    (Case::StreamsTrip, "streams-trip"),
 ];
 
 impl Case {
@@ -69,7 +73,7 @@ impl Case {
         match self {
             Self::Raw | Self::Streams => 640_000_000 / (bytes as u64 + 8),
             Self::Plain => 2_000_000,
-            Self::RoundTrip => 20_000,
+            Self::RoundTrip | Self::StreamsTrip => 20_000,
         }
     }
 
@@ -79,6 +83,7 @@ impl Case {
             Self::Plain => plain::receive(listener, plan),
             Self::Streams => streams::receive(listener, plan),
             Self::RoundTrip => round_trip::receive(&listener, plan),
+            Self::StreamsTrip => streams_trip::receive(listener, plan),
         }
     }
 
@@ -89,6 +94,7 @@ impl Case {
             Self::Plain => plain::send(address, plan),
             Self::Streams => streams::send(address, plan),
             Self::RoundTrip => round_trip::send(address, plan),
+            Self::StreamsTrip => streams_trip::send(address, plan),
         }
     }
 }
@@ -130,6 +136,14 @@ fn fill(message: &mut [u8], number: u64) {
 fn check(message: &[u8], bytes: usize, number: u64) {
     assert_eq!(message.len(), bytes);
     assert_eq!(message[..8], number.to_le_bytes(), "out of order");
+}
+
+/// Runs a program on one thread. It is a task like those of its streams: the runtime's outermost
+/// future costs one more system call each time it is woken.
+fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> T {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().unwrap();
+    runtime.block_on(async { tokio::spawn(program).await.unwrap() })
 }
 
 fn main() {
@@ -187,7 +201,7 @@ fn measure(plan: Plan) {
     assert!(receiver.wait().unwrap().success());
     drop(stdin);
     let (case, bytes) = (plan.case.name(), plan.bytes);
-    let line = if plan.case == Case::RoundTrip {
+    let line = if matches!(plan.case, Case::RoundTrip | Case::StreamsTrip) {
         let p50_us = sent.answer_ns as f64 / 1e3;
         json!({ "case": case, "bytes": bytes, "rounds": plan.messages, "p50_us": p50_us })
     } else {

@@ -1,7 +1,7 @@
 //! The least that two processes can do: frames of a length and its bytes over std TCP, in writes
 //! of 64 KiB.
 
-use std::io::{Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use crate::{Mark, Plan, Sent, check, cpu_ns, fill};
@@ -12,19 +12,16 @@ pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
     let began = Mark::now();
-    let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+    let mut writer = BufWriter::with_capacity(BUFFER_BYTES, &stream);
     let mut message = vec![0; plan.bytes];
     let length = u32::try_from(plan.bytes).unwrap().to_le_bytes();
     for number in 1..=plan.messages {
-        if buffer.len() + 4 + plan.bytes > BUFFER_BYTES {
-            stream.write_all(&buffer).unwrap();
-            buffer.clear();
-        }
         fill(&mut message, number);
-        buffer.extend_from_slice(&length);
-        buffer.extend_from_slice(&message);
+        writer.write_all(&length).unwrap();
+        writer.write_all(&message).unwrap();
     }
-    stream.write_all(&buffer).unwrap();
+    writer.flush().unwrap();
+    drop(writer);
     let mut answer = [0; 8];
     stream.read_exact(&mut answer).unwrap();
     Sent {

@@ -13,22 +13,25 @@ use cutline::protocol::ids::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{Mark, Plan, Sent, check, cpu_ns, fill};
+use crate::{Mark, Plan, Sent, check, cpu_ns, fill, run};
 
 /// As in [`cutline::protocol::link::Limits`].
 const WINDOW_MESSAGES: u64 = 8192;
-
-fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().unwrap()
-}
 
 fn channel() -> ChannelId {
     ChannelId::new(ProcessId::new(0), ProcessId::new(1))
 }
 
+pub(crate) fn hello() -> Hello {
+    Hello {
+        topology: 0,
+        generation: Generation::new(1),
+        incarnation: Incarnation::new(1),
+    }
+}
+
 /// The receiver's CPU time comes back in the bytes of the last credit.
-fn feedback(handled: u64, bytes: u64) -> Feedback {
+pub(crate) fn feedback(handled: u64, bytes: u64) -> Feedback {
     Feedback {
         next: MessageNumber::new(handled + 1),
         next_marker: MarkerOrdinal::new(1),
@@ -39,21 +42,16 @@ fn feedback(handled: u64, bytes: u64) -> Feedback {
     }
 }
 
-fn streams(listener: TcpListener) -> Streams {
+pub(crate) fn streams(listener: TcpListener) -> Streams {
     listener.set_nonblocking(true).unwrap();
     let listener = tokio::net::TcpListener::from_std(listener).unwrap();
     Streams::new(listener, &CancellationToken::new())
 }
 
 pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {
-    runtime().block_on(async {
+    run(async move {
         let mut streams = streams(TcpListener::bind("127.0.0.1:0").unwrap());
-        let hello = Hello {
-            topology: 0,
-            generation: Generation::new(1),
-            incarnation: Incarnation::new(1),
-        };
-        streams.dial(channel(), address.to_string(), hello);
+        streams.dial(channel(), address.to_string(), hello());
         let mut packer = Packer::new(plan);
         let Some(Event::Greeted(_, _, Greeting::Welcome { feedback, .. })) = streams.recv().await
         else {
@@ -118,21 +116,22 @@ impl Packer {
     }
 }
 
+pub(crate) fn welcome() -> Greeting {
+    Greeting::Welcome {
+        incarnation: Incarnation::new(2),
+        feedback: feedback(0, 0),
+    }
+}
+
 pub(crate) fn receive(listener: TcpListener, plan: Plan) {
-    runtime().block_on(async {
+    run(async move {
         let mut streams = streams(listener);
         let (mut began, mut handled, mut stated) = (0, 0, 0);
         while let Some(event) = streams.recv().await {
             match event {
                 Event::Dialled(channel, _) => {
                     began = cpu_ns();
-                    let incarnation = Incarnation::new(2);
-                    let feedback = feedback(0, 0);
-                    let welcome = Greeting::Welcome {
-                        incarnation,
-                        feedback,
-                    };
-                    streams.greet(channel, welcome);
+                    streams.greet(channel, welcome());
                 }
                 Event::Arrived(_, _, Frame::Messages(batch)) => {
                     for (number, message) in batch.messages() {

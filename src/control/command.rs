@@ -21,9 +21,12 @@ use crate::job::JobError;
 use crate::protocol::ids::SnapshotId;
 use crate::store::StoreError;
 
+pub(in crate::control) use ask::connect;
 pub use ask::{restore, snapshot, status, stop_with_snapshot};
+pub(in crate::control) use check::application_refusal;
 pub use check::check;
 pub use read::{Which, list, show, verify};
+pub(in crate::control) use read::{open, records, verify_all};
 pub use signal::{kill, pause, resume};
 
 /// Whoever waits for longer than this is told what for, and again after as long.
@@ -114,7 +117,7 @@ impl From<StoreError> for CommandError {
 impl CommandError {
     /// Whether the answer is no, as opposed to there being none.
     pub const fn is_no(&self) -> bool {
-        matches!(self, Self::No(_))
+        matches!(self, Self::No(_) | Self::UnknownProcess { .. })
     }
 }
 

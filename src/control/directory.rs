@@ -8,7 +8,7 @@
 //!     supervisor          pid and start time of `cutline up`
 //!     collector.addr      where the collector listens
 //!     pids/<who>.<pid>    every incarnation that may still exist
-//!     hold/, held/        points at which a scenario stops a program
+//!     hold/, held/        points at which a scenario stops a program: see `hold`
 //!   logs/   one file for each program
 //! ```
 //!
@@ -145,16 +145,6 @@ impl JobDirectory {
     /// Where the supervisor says who it is.
     pub fn supervisor_file(&self) -> PathBuf {
         self.run().join("supervisor")
-    }
-
-    /// A program stops at the point that is named in this file.
-    pub fn hold(&self, who: &Who) -> PathBuf {
-        self.run().join("hold").join(who.file_name())
-    }
-
-    /// A program that has stopped at a point says so in this file.
-    pub fn held(&self, who: &Who) -> PathBuf {
-        self.run().join("held").join(who.file_name())
     }
 
     /// The log of a program.

@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::command::application_refusal;
 use super::directory::{DirectoryError, JobDirectory, Lock};
 use super::notice::Notice;
 use super::supervisor::{Ending, Member, Plan, StartError, supervise};
 use super::who::Who;
 use super::{incarnations, watch};
 use crate::job::Job;
+use crate::protocol::application::Refusal;
 
 /// Events that wait for the supervisor: it handles each in microseconds, and the watcher may wait.
 const EVENTS_MAX: usize = 64;
@@ -33,6 +35,9 @@ pub enum SessionError {
     /// The user's own program is not there.
     #[error("the job's program {} is missing: build it, or correct 'program'", .0.display())]
     MissingOwnProgram(PathBuf),
+    /// The application refuses its settings.
+    #[error("{0}; correct [application]")]
+    Application(Refusal),
     /// The system does not say where this program is.
     #[error("cannot tell where cutline's programs are")]
     Whereabouts(#[source] io::Error),
@@ -58,6 +63,9 @@ impl Session {
     /// If somebody runs it already, a program is missing, or the file system says no. Nothing is
     /// left behind then.
     pub fn open(job: Job, log_format: &str) -> Result<Self, SessionError> {
+        if let Some(refusal) = application_refusal(&job) {
+            return Err(SessionError::Application(refusal));
+        }
         let programs = Programs::find(&job)?;
         let directory = JobDirectory::new(job.directory());
         let new = directory.create()?;

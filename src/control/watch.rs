@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::client::{ClientError, JobClient, Watch};
+use super::client::{ClientError, JobClient, JobStatus, Watch};
 use super::directory::JobDirectory;
 use super::notice::{Notice, Programs};
 use super::supervisor::News;
@@ -16,14 +16,14 @@ use super::who::Who;
 use crate::check::{Verdicts, judge_manifest};
 use crate::collector::JobEvent;
 use crate::job::Job;
-use crate::protocol::ids::{Generation, SnapshotId};
+use crate::protocol::ids::{Generation, Incarnation, SnapshotId, Term};
 use crate::store::Store;
 
 /// From one try to reach the collector to the next. It is started again within milliseconds, and
 /// a try costs one look at a file and at most one connection on this host.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// A job that does not run yet is spoken of after this, and then again and again.
+/// A job that does not run yet is spoken of after this, then after twice as long, and so on.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Reading one manifest takes milliseconds; where it takes longer the line does without.
@@ -52,8 +52,7 @@ async fn connect(root: &Path, follower: &mut Follower<'_>) -> Result<Watch, Clie
     let mut client = JobClient::connect(root).await?;
     let watch = client.watch().await?;
     let status = client.status().await?;
-    let live = status.processes.iter().filter(|process| process.live);
-    follower.connected(live.map(|process| process.name.clone()).collect());
+    follower.connected(&status).await;
     if status.phase == "running" {
         follower.catch_up(status.generation, status.restored).await;
     }
@@ -68,10 +67,13 @@ struct Follower<'a> {
     /// The processes that have joined this collector, and since when we listen to it.
     joined: BTreeSet<String>,
     listening: Instant,
+    /// The joins that were told, all to the collector of this term.
+    joins: BTreeSet<(Term, String, Incarnation)>,
+    term: Term,
     /// The newest generation that was seen to run.
     running: Generation,
-    /// Since when the job does not run, and when that was spoken of.
-    waiting: Option<(Instant, Instant)>,
+    /// Since when the job does not run, and after how long that is to be spoken of.
+    waiting: Option<(Instant, Duration)>,
 }
 
 impl<'a> Follower<'a> {
@@ -84,14 +86,33 @@ impl<'a> Follower<'a> {
             tell,
             joined: BTreeSet::new(),
             listening: now,
+            joins: BTreeSet::new(),
+            term: Term::default(),
             running: Generation::default(),
-            waiting: Some((now, now)),
+            waiting: Some((now, PATIENCE)),
         }
     }
 
-    fn connected(&mut self, joined: BTreeSet<String>) {
-        self.joined = joined;
+    /// Nodes may have joined this collector before we did.
+    async fn connected(&mut self, status: &JobStatus) {
         self.listening = Instant::now();
+        self.joined.clear();
+        self.term = status.term;
+        self.joins.retain(|(term, ..)| *term == status.term);
+        for process in status.processes.iter().filter(|process| process.live) {
+            let join = (status.term, process.name.clone(), process.incarnation);
+            if self.joins.contains(&join) {
+                self.joined.insert(join.1);
+                continue;
+            }
+            let event = JobEvent::Joined {
+                process: process.name.clone(),
+                incarnation: process.incarnation,
+                address: process.address.clone(),
+                pid: process.pid,
+            };
+            self.hear(event).await;
+        }
     }
 
     /// The job came to run while nobody was there to tell it.
@@ -132,13 +153,13 @@ impl<'a> Follower<'a> {
     }
 
     fn speak_of_waiting(&mut self) {
-        let Some((since, spoken)) = &mut self.waiting else {
+        let Some((since, after)) = &mut self.waiting else {
             return;
         };
-        if spoken.elapsed() < PATIENCE {
+        if since.elapsed() < *after {
             return;
         }
-        *spoken = Instant::now();
+        *after *= 2;
         let elapsed_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let processes = self.missing();
         let waiting = Programs::Waiting {
@@ -172,12 +193,20 @@ impl<'a> Follower<'a> {
         let now = Instant::now();
         let mut news = None;
         match &event {
-            JobEvent::Joined { process, .. } => drop(self.joined.insert(process.clone())),
+            JobEvent::Joined {
+                process,
+                incarnation,
+                ..
+            } => {
+                self.joins
+                    .insert((self.term, process.clone(), *incarnation));
+                self.joined.insert(process.clone());
+            }
             JobEvent::Lost { process, .. } => {
                 self.joined.remove(process);
-                self.waiting.get_or_insert((now, now));
+                self.waiting.get_or_insert((now, PATIENCE));
             }
-            JobEvent::Restoring { .. } => drop(self.waiting.get_or_insert((now, now))),
+            JobEvent::Restoring { .. } => drop(self.waiting.get_or_insert((now, PATIENCE))),
             JobEvent::Running { generation, .. } => {
                 self.waiting = None;
                 self.running = *generation;

@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
+use super::memory::keep_freed_buffers;
 use super::outlet::Outlet;
 use super::tasks::{Dialled, Happening, Input, Shared, StreamId, Timing, What};
 use super::{inbound, outbound};
@@ -93,6 +94,7 @@ impl Streams {
         shutdown: &CancellationToken,
         timing: Timing,
     ) -> Self {
+        keep_freed_buffers();
         let (sender, happenings) = mpsc::channel(EVENTS_MAX);
         let stop = shutdown.child_token();
         let shared = Arc::new(Shared::new(timing, sender, stop.clone()));

@@ -15,6 +15,7 @@ use crate::hold::Point;
 use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::events::{Order, Report};
+use crate::protocol::frame::Greeting;
 use crate::protocol::ids::ChannelId;
 use crate::protocol::{Effect, Input, Process};
 
@@ -186,6 +187,9 @@ impl<A: Application> Driver<A> {
         match event {
             Event::Dialled(channel, hello) => self.step(Input::Dialled(channel, hello)),
             Event::Greeted(channel, generation, greeting) => {
+                if let Greeting::Refused(reason) = &greeting {
+                    tracing::warn!(%channel, reason, "the receiver refuses the stream");
+                }
                 self.step(Input::Greeted(channel, generation, greeting));
             }
             Event::Arrived(channel, generation, frame) => {

@@ -175,6 +175,7 @@ impl Desk {
                     };
                     self.dismissed.push((process, incarnation, reason));
                 }
+                CollectorEffect::Lead => {}
                 CollectorEffect::Replace(process, incarnation) => {
                     self.replaced.push((process, incarnation));
                 }

@@ -228,7 +228,7 @@ fn a_snapshot_that_cannot_be_read_fails_the_job_by_name() {
         "{reason}"
     );
     assert!(
-        reason.contains("cutline restore ID"),
+        reason.contains("store.fall_back = true"),
         "the remedy: {reason}"
     );
     assert_eq!(job.desk.orders(|order| *order == Order::Halt).len(), 2);

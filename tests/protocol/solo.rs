@@ -86,6 +86,7 @@ pub(crate) fn standing(generation: Generation, low: u64, open: &[u64]) -> Order 
     Order::Welcome(Standing {
         generation,
         low: s(low),
+        last: s(open.iter().copied().max().unwrap_or(0).max(low)),
         open: open.iter().map(|&number| s(number)).collect(),
         complete: s(0),
     })

@@ -22,7 +22,9 @@ const COLLECTOR_WAIT: Duration = Duration::from_secs(10);
 /// From one look to the next; a try costs little.
 const RETRY: Duration = Duration::from_millis(50);
 
-async fn connect(
+/// Connects to a job's collector; while a supervisor is there, one that is just being started
+/// again is waited for.
+pub(in crate::control) async fn connect(
     directory: &JobDirectory,
     progress: Progress<'_>,
 ) -> Result<JobClient, ClientError> {
@@ -160,7 +162,9 @@ pub async fn snapshot(
 ) -> Result<Reply, CommandError> {
     let mut client = connect(&place.directory()?, progress).await?;
     if !wait {
-        let snapshot = client.snapshot(from).await?;
+        let beginning = client.snapshot(from);
+        let waiting = progress.during(|| "for the snapshot to begin".to_owned(), beginning);
+        let snapshot = waiting.await?;
         let object = json!({ "snapshot": snapshot.to_string(), "state": "open" });
         return Ok(told(format, &format!("{snapshot} has begun"), &object));
     }

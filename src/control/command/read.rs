@@ -20,7 +20,7 @@ pub enum Which {
 }
 
 /// The job's store; none, if it is a directory that is not there yet: opening would create it.
-pub(super) async fn open(job: &Job) -> Result<Option<Store>, CommandError> {
+pub(in crate::control) async fn open(job: &Job) -> Result<Option<Store>, CommandError> {
     let url = job.store_url();
     if url.scheme() == "file" && url.to_file_path().is_ok_and(|path| !path.exists()) {
         return Ok(None);
@@ -29,7 +29,7 @@ pub(super) async fn open(job: &Job) -> Result<Option<Store>, CommandError> {
 }
 
 /// Everything that is written down in a store.
-pub(super) async fn records(
+pub(in crate::control) async fn records(
     store: Option<&Store>,
     progress: Progress<'_>,
 ) -> Result<Records, CommandError> {

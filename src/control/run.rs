@@ -1,0 +1,317 @@
+//! `cutline run`: takes a scenario to its end on real processes, and says how it came out.
+//!
+//! The job runs under the same supervisor as under `cutline up`, in a fresh directory. Beside it
+//! an engine goes through the steps. When it is through everything is stopped, and every complete
+//! snapshot is read back from the store and judged.
+
+mod conditions;
+mod observed;
+mod outcome;
+mod steps;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use futures::future::join_all;
+use tokio::time::sleep_until;
+use tokio_util::sync::CancellationToken;
+
+use super::command::{CommandError, Progress, Reply, open, records};
+use super::directory::JobDirectory;
+use super::interrupt::Interrupts;
+use super::log::Log;
+use super::notice::Notice;
+use super::session::{Session, SessionError};
+use super::supervisor::Ending;
+use super::view::{Format, View as _};
+use crate::job::Job;
+use crate::scenario::{Scenario, Scheduled, Step, Target};
+use observed::Observer;
+use outcome::RunView;
+
+/// How a scenario is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the job is kept afterwards; none: nowhere.
+    pub out: Option<PathBuf>,
+    /// Instead of the job's own seed.
+    pub seed: Option<u64>,
+    /// How the answer is written.
+    pub format: Format,
+}
+
+/// Why a scenario could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Its directory is used already.
+    #[error("{} is not empty: a scenario begins with a fresh directory", .0.display())]
+    NotEmpty(PathBuf),
+    /// Its directory cannot be looked at.
+    #[error("cannot use {}", .path.display())]
+    Out {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Signals cannot be taken over.
+    #[error("cannot listen for signals")]
+    Signals(#[source] io::Error),
+    /// The job could not be started.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] CommandError),
+    /// Somebody did not want to wait.
+    #[error("interrupted; everything is stopped")]
+    Interrupted,
+}
+
+/// Goes through the steps while the job runs.
+struct Engine<'a> {
+    scenario: &'a Scenario,
+    job: &'a Job,
+    directory: &'a JobDirectory,
+    log: &'a Log,
+    observer: &'a Observer,
+    /// When the last step that did something began.
+    last_deed: Cell<Instant>,
+    /// The programs that a step has killed.
+    killed: RefCell<BTreeSet<u32>>,
+    /// What did not come out as it should.
+    failures: RefCell<Vec<String>>,
+    /// The line of the step that is being done.
+    line: Cell<u32>,
+}
+
+/// Takes a scenario to its end.
+///
+/// # Errors
+/// If it could not be run.
+pub async fn run(scenario: &Scenario, options: &Options, log: &Log) -> Result<Reply, RunError> {
+    let home = Home::make(options.out.as_deref())?;
+    let mut job = scenario.job.clone().with_directory(&home.path);
+    if let Some(seed) = options.seed {
+        job = job.with_seed(seed);
+    }
+    let interrupts = Interrupts::listen().map_err(RunError::Signals)?;
+    let tell = |what: &str| log.say("progress", what);
+    let before = records(open(&job).await?.as_ref(), Progress(&tell)).await?;
+    let observer = Observer::after(&before);
+    let session = Session::open(job.clone(), log.format().name())?;
+    let directory = session.directory().clone();
+    let engine = Engine {
+        scenario,
+        job: &job,
+        directory: &directory,
+        log,
+        observer: &observer,
+        last_deed: Cell::new(Instant::now()),
+        killed: RefCell::default(),
+        failures: RefCell::default(),
+        line: Cell::new(0),
+    };
+    let seed = job.seed();
+    log.say(
+        "starting",
+        &format!("running {} with seed {seed}", scenario.name),
+    );
+    for note in &scenario.notes {
+        log.say("note", note);
+    }
+    engine.beside(session, interrupts).await?;
+    let verified = engine.verified().await;
+    let kept = options
+        .out
+        .as_ref()
+        .map(|_| directory.root().display().to_string());
+    let view = RunView::new(&engine, verified, kept);
+    Ok(Reply {
+        text: view.render(options.format),
+        yes: view.ok,
+    })
+}
+
+impl Engine<'_> {
+    /// Goes through the scenario while the job runs, then stops the job.
+    async fn beside(&self, session: Session, interrupts: Interrupts) -> Result<(), RunError> {
+        let interrupted = interrupts.shutdown.clone();
+        let hurry = interrupts.hurry.clone();
+        let stop = CancellationToken::new();
+        let tell = |notice: Notice| {
+            self.observer.hear(&notice);
+            self.log.notice(&notice);
+        };
+        let working = async {
+            let running = session.run(&stop, &hurry, &tell);
+            tokio::pin!(running);
+            tokio::select! {
+                biased;
+                ended = &mut running => {
+                    self.ended_early(ended?);
+                    return Ok(());
+                }
+                () = interrupted.cancelled() => {}
+                () = self.go() => {}
+            }
+            stop.cancel();
+            let ended = running.await?;
+            if let Ending::Failed(reason) = ended {
+                self.fail(format!("the job failed: {reason}"));
+            }
+            if interrupted.is_cancelled() {
+                return Err(RunError::Interrupted);
+            }
+            Ok(())
+        };
+        interrupts.during(working).await
+    }
+
+    fn ended_early(&self, ended: Ending) {
+        let how = match ended {
+            Ending::Failed(reason) => reason,
+            Ending::Finished | Ending::Stopped => "somebody stopped it".to_owned(),
+        };
+        let line = self.line.get();
+        self.fail(format!(
+            "line {line}: the job ended before the scenario did: {how}"
+        ));
+    }
+
+    fn fail(&self, failure: String) {
+        self.log.say("failure", &failure);
+        self.failures.borrow_mut().push(failure);
+    }
+
+    /// Everything, within the scenario's time.
+    async fn go(&self) {
+        let steps = self.steps();
+        let bounded = tokio::time::timeout(self.scenario.timeout, steps);
+        if bounded.await.is_err() {
+            let line = self.line.get();
+            let timeout = humantime::format_duration(self.scenario.timeout);
+            self.fail(format!(
+                "line {line}: the scenario takes longer than its timeout, {timeout}"
+            ));
+        }
+    }
+
+    /// All steps, up to the first that fails; an expectation that does not hold stops nothing.
+    async fn steps(&self) {
+        while self.observer.seen().first_run.is_none() {
+            self.observer.more().await;
+        }
+        for group in self.scenario.groups() {
+            if group.iter().any(|scheduled| is_deed(&scheduled.step)) {
+                self.last_deed.set(Instant::now());
+            }
+            let chains = chains(group, self.job);
+            let done = join_all(chains.iter().map(|chain| self.chain(chain))).await;
+            if done.contains(&false) {
+                return;
+            }
+        }
+    }
+
+    /// Steps that must keep their order. Answers whether all were done.
+    async fn chain(&self, chain: &[&Scheduled]) -> bool {
+        for scheduled in chain {
+            self.until(scheduled).await;
+            self.line.set(scheduled.line);
+            let what = scheduled.step.describe(self.job.topology());
+            let line = scheduled.line;
+            self.log.say("step", &format!("line {line}: {what}"));
+            if let Err(reason) = self.perform(&scheduled.step).await {
+                self.fail(format!("line {line}: {what}: {reason}"));
+                return false;
+            }
+            if let Step::Expect { expectations } = &scheduled.step {
+                for unexpected in self.unexpected(expectations).await {
+                    self.fail(format!("line {line}: {unexpected}"));
+                }
+            }
+        }
+        true
+    }
+
+    async fn until(&self, scheduled: &Scheduled) {
+        let first_run = self.observer.seen().first_run;
+        if let (Some(at), Some(first_run)) = (scheduled.at, first_run) {
+            sleep_until((first_run + at).into()).await;
+        }
+    }
+}
+
+/// Whether a step does something to the job.
+const fn is_deed(step: &Step) -> bool {
+    !matches!(step, Step::Wait { .. } | Step::Expect { .. })
+}
+
+/// Steps that begin together, parted so that those about the same process keep their order.
+fn chains<'s>(group: &'s [Scheduled], job: &Job) -> Vec<Vec<&'s Scheduled>> {
+    let mut chains: Vec<(BTreeSet<Target>, Vec<&Scheduled>)> = Vec::new();
+    for scheduled in group {
+        let mut about = steps::concerned(&scheduled.step, job.initiators());
+        let (shared, apart): (Vec<_>, Vec<_>) = chains
+            .into_iter()
+            .partition(|(others, _)| !others.is_disjoint(&about));
+        let mut chain = Vec::new();
+        for (others, steps) in shared {
+            about.extend(others);
+            chain.extend(steps);
+        }
+        // Two chains that meet here have kept apart so far; by line they are in order again.
+        chain.sort_by_key(|scheduled: &&Scheduled| scheduled.line);
+        chain.push(scheduled);
+        chains = apart;
+        chains.push((about, chain));
+    }
+    chains.into_iter().map(|(_, chain)| chain).collect()
+}
+
+/// The directory of a run; one that nobody named goes away with this.
+struct Home {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Home {
+    fn make(out: Option<&Path>) -> Result<Self, RunError> {
+        let Some(out) = out else {
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            let nanos = since.map_or(0, |since| since.as_nanos());
+            let name = format!("cutline-run-{}-{nanos}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            return Ok(Self {
+                path,
+                is_kept: false,
+            });
+        };
+        match fs::read_dir(out).map(|mut entries| entries.next().is_some()) {
+            Ok(true) => Err(RunError::NotEmpty(out.to_owned())),
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(RunError::Out {
+                path: out.to_owned(),
+                source,
+            }),
+            _ => Ok(Self {
+                path: out.to_owned(),
+                is_kept: true,
+            }),
+        }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // Best effort: it is in the system's directory for such things.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
