@@ -338,6 +338,19 @@ fn a_welcome_ends_the_recordings_it_does_not_name() {
 }
 
 #[test]
+fn a_welcome_does_not_end_what_has_begun_since_it_was_said() {
+    let mut solo = running();
+    // The marker of s2, which another process was told of, was faster than the welcome.
+    solo.arrived(IN, marker(2, 1, 0));
+    assert!(captured(&solo.take_all()));
+    solo.told(T1, standing(G1, 1, &[]));
+    assert_eq!(solo.open_recordings(), [s(2)]);
+    solo.write_all(OUT);
+    solo.told(T1, standing(G1, 2, &[]));
+    assert!(solo.open_recordings().is_empty());
+}
+
+#[test]
 fn a_welcome_is_told_again_what_is_on_disk() {
     let mut solo = running();
     solo.trigger(1);

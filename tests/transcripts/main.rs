@@ -2,7 +2,10 @@
 //! They read as documentation of the protocol; `REWRITE=1` writes them anew, and a rewritten file
 //! is committed only when every changed line is understood.
 
-#![allow(clippy::unwrap_used, reason = "a test says so by ending")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a transcript that cannot go on is to fail"
+)]
 
 mod stage;
 
