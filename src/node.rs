@@ -15,6 +15,7 @@ mod program;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -24,7 +25,7 @@ use url::Url;
 pub use program::{NodeArguments, main};
 
 use crate::hold::Hold;
-use crate::net::Streams;
+use crate::net::{Streams, Timing};
 use crate::protocol::Process;
 use crate::protocol::application::{Application, Refusal, Setup};
 use crate::protocol::ids::Incarnation;
@@ -50,6 +51,8 @@ pub struct Config {
     pub store: Url,
     /// Where the collector is.
     pub collector: CollectorAddress,
+    /// How long everything that is sent on a channel is under way, at least.
+    pub delay: Duration,
     /// The job's directory, where orders to stop at a point are looked for; `None`: nowhere.
     pub dir: Option<PathBuf>,
 }
@@ -105,7 +108,11 @@ pub async fn run<A: Application>(
 
     let hold = Hold::new(config.dir, &name);
     let parts = Parts::new::<A>(Arc::new(store), config.setup, process.initial().clone(), hold);
-    let streams = Streams::new(listener, &ending);
+    let timing = Timing {
+        delay: config.delay,
+        ..Timing::default()
+    };
+    let streams = Streams::with_timing(listener, &ending, timing);
     let driver = Driver::new(process, streams, parts, progress);
     let outcome = driver.run(control, ending.clone()).await;
     ending.cancel();

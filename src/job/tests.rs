@@ -54,6 +54,7 @@ channels = ["a -> b", "b→c-1", "a -> b #2", "c-1 <-> a"]
 program = "../bin/mine"
 seed = 18_446_744_073_709_551_615
 silence = "2s"
+delay = "40ms"
 directory = "./elsewhere"
 [application]
 name = "mine"
@@ -110,6 +111,7 @@ recording_bytes_max = "1GiB"
     );
     assert!(policy.fall_back);
     assert_eq!(policy.silence_ms, 2000);
+    assert_eq!(job.delay(), Duration::from_millis(40));
     assert_eq!(policy.initiators, BTreeSet::from([ProcessId::new(1)]));
     assert_eq!(job.limits().window_bytes, 65_536);
     assert_eq!(job.limits().outbox_bytes_max, 1 << 20);

@@ -120,6 +120,7 @@ fn config(arguments: &NodeArguments) -> anyhow::Result<Config> {
             Some(address) => CollectorAddress::Fixed(address),
             None => CollectorAddress::Published(dir.to_owned()),
         },
+        delay: job.delay(),
         dir: Some(dir.to_owned()),
     })
 }
