@@ -40,6 +40,9 @@ use parts::Parts;
 /// beyond stays in the stream.
 const CONTROL_MAX: usize = 64;
 
+/// Signs of life within the collector's patience: some may come late on a busy machine.
+const SIGNS_OF_LIFE: u32 = 5;
+
 /// What a node is made of.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -51,6 +54,10 @@ pub struct Config {
     pub store: Url,
     /// Where the collector is.
     pub collector: CollectorAddress,
+    /// The collector's patience with a node that says nothing.
+    pub silence: Duration,
+    /// Where peers reach the listener, if not at its own address.
+    pub advertise: Option<SocketAddr>,
     /// How long everything that is sent on a channel is under way, at least.
     pub delay: Duration,
     /// The job's directory, where orders to stop at a point are looked for; `None`: nowhere.
@@ -92,13 +99,14 @@ pub async fn run<A: Application>(
 
     let progress = Arc::new(attend::Progress::default());
     let place = Place {
-        address: address.to_string(),
+        address: config.advertise.unwrap_or(address).to_string(),
         pid: std::process::id(),
     };
     let attending = attend::Config {
         collector: config.collector,
         place,
         progress: progress.clone(),
+        heartbeat: (config.silence / SIGNS_OF_LIFE).min(attend::HEARTBEAT_MAX),
     };
     // Whatever way this function is left, its tasks end.
     let ending = shutdown.child_token();
@@ -107,7 +115,12 @@ pub async fn run<A: Application>(
     let attend = tokio::spawn(attend::run(attending, control_events, ending.clone()));
 
     let hold = Hold::new(config.dir, &name);
-    let parts = Parts::new::<A>(Arc::new(store), config.setup, process.initial().clone(), hold);
+    let parts = Parts::new::<A>(
+        Arc::new(store),
+        config.setup,
+        process.initial().clone(),
+        hold,
+    );
     let timing = Timing {
         delay: config.delay,
         ..Timing::default()

@@ -277,6 +277,7 @@ impl<A: Application> World<A> {
                 CollectorEffect::Dismiss(process, incarnation, directive) => {
                     self.tell(process, incarnation, directive);
                 }
+                CollectorEffect::Lead => {}
                 CollectorEffect::Replace(process, _) => {
                     self.notices.push(Notice::Replace(process));
                 }

@@ -56,7 +56,7 @@ const REMINDERS: [&str; 5] = ["TODO", "FIXME", "HACK", "XXX", "TBD"];
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "helper", "helpers", "common", "misc"];
 
 /// What each module of the crate may import, besides itself.
-const FLOORS: [(&str, &[&str]); 16] = [
+const FLOORS: [(&str, &[&str]); 17] = [
     ("protocol", &[]),
     ("world", &["protocol"]),
     ("check", &["protocol"]),
@@ -70,6 +70,7 @@ const FLOORS: [(&str, &[&str]); 16] = [
     ("net", &["protocol", "wire"]),
     ("hold", &[]),
     ("parent", &[]),
+    ("program", &[]),
     ("job", &["protocol", "apps"]),
     ("scenario", &["protocol", "apps", "job", "hold"]),
     ("node", ALL),

@@ -138,6 +138,14 @@ fn check(message: &[u8], bytes: usize, number: u64) {
     assert_eq!(message[..8], number.to_le_bytes(), "out of order");
 }
 
+/// Runs a program on one thread. It is a task like those of its streams: the runtime's outermost
+/// future costs one more system call each time it is woken.
+fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> T {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().unwrap();
+    runtime.block_on(async { tokio::spawn(program).await.unwrap() })
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [role, case, bytes, messages] = &arguments[..]

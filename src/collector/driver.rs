@@ -11,12 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hold::{Hold, Point};
 use crate::protocol::collector::{Collector, CollectorInput};
-use crate::protocol::events::{Directive, Order, Report};
+use crate::protocol::events::Report;
 use crate::protocol::ids::Term;
 use crate::protocol::records::{Outcome, Record};
 use crate::protocol::topology::Topology;
 use crate::store::Store;
 
+use super::address::OwnAddress;
 use super::asks::Asks;
 use super::clock::Clock;
 use super::event::JobEvent;
@@ -50,6 +51,7 @@ pub(super) struct Driver {
     pub(super) job: String,
     pub(super) topology: Arc<Topology>,
     pub(super) store: Store,
+    pub(super) address: OwnAddress,
     pub(super) hold: Hold,
     pub(super) collector: Collector,
     pub(super) nodes: Nodes,
@@ -65,6 +67,7 @@ impl Driver {
         job: String,
         topology: Arc<Topology>,
         store: Store,
+        address: OwnAddress,
         hold: Hold,
         collector: Collector,
     ) -> Self {
@@ -72,6 +75,7 @@ impl Driver {
             job,
             topology,
             store,
+            address,
             hold,
             collector,
             nodes: Nodes::default(),
@@ -118,7 +122,7 @@ impl Driver {
     }
 
     /// Tells everyone how it ended.
-    fn close(mut self, end: &End) {
+    fn close(self, end: &End) {
         let reason = match end {
             End::Finished => {
                 self.tell_watchers(&JobEvent::Finished);
@@ -134,12 +138,9 @@ impl Driver {
             End::Shutdown => "the collector is ending".to_owned(),
         };
         self.asks.end(&reason);
-        if matches!(end, End::Finished | End::Failed(_)) {
-            let term = self.collector.status().term;
-            self.nodes.dismiss_all(&Directive {
-                term,
-                order: Order::Halt,
-            });
+        // The one that leads now has published its own.
+        if !matches!(end, End::Fenced(_)) {
+            self.address.withdraw();
         }
     }
 

@@ -14,7 +14,7 @@ use crate::protocol::frame::LENGTH_BYTES;
 pub const MESSAGE_BYTES_CEILING: u64 = 4 * 1024 * 1024 - 1024;
 
 /// Snapshots that may be allowed to be open at once: nodes remember each of them.
-const OPEN_CEILING: u64 = 1024;
+const OPEN_CEILING: u64 = 64;
 
 /// Less silence than this would make a loss of every pause that an operating system makes.
 const SILENCE_MIN: Duration = Duration::from_millis(100);

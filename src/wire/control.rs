@@ -139,6 +139,7 @@ pub fn directive(directive: Directive, addresses: Vec<String>) -> pb::CollectorW
         Order::Welcome(standing) => CollectorWord::Welcome(pb::Standing {
             generation: standing.generation.get(),
             low: standing.low.get(),
+            last: standing.last.get(),
             open: standing.open.into_iter().map(SnapshotId::get).collect(),
             complete: standing.complete.get(),
         }),
@@ -224,6 +225,7 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
             CollectorWord::Welcome(standing) => Order::Welcome(Standing {
                 generation: Generation::new(standing.generation),
                 low: SnapshotId::new(standing.low),
+                last: SnapshotId::new(standing.last),
                 open: standing.open.into_iter().map(SnapshotId::new).collect(),
                 complete: SnapshotId::new(standing.complete),
             }),

@@ -129,6 +129,7 @@ fn every_order_of_the_collector_comes_through() {
     let standing = Standing {
         generation,
         low: SnapshotId::new(2),
+        last: SnapshotId::new(4),
         open: vec![SnapshotId::new(3), snapshot],
         complete: SnapshotId::new(1),
     };
