@@ -195,6 +195,11 @@ impl Job {
         self.parts.silence
     }
 
+    /// How long everything that is sent on a channel is under way, at least.
+    pub fn delay(&self) -> Duration {
+        self.parts.delay
+    }
+
     /// Where the job keeps what belongs to it; absolute.
     pub fn directory(&self) -> &Path {
         &self.parts.directory

@@ -25,7 +25,7 @@ use url::Url;
 pub use program::{NodeArguments, main};
 
 use crate::hold::Hold;
-use crate::net::Streams;
+use crate::net::{Streams, Timing};
 use crate::protocol::Process;
 use crate::protocol::application::{Application, Refusal, Setup};
 use crate::protocol::ids::Incarnation;
@@ -58,6 +58,8 @@ pub struct Config {
     pub silence: Duration,
     /// Where peers reach the listener, if not at its own address.
     pub advertise: Option<SocketAddr>,
+    /// How long everything that is sent on a channel is under way, at least.
+    pub delay: Duration,
     /// The job's directory, where orders to stop at a point are looked for; `None`: nowhere.
     pub dir: Option<PathBuf>,
 }
@@ -119,7 +121,11 @@ pub async fn run<A: Application>(
         process.initial().clone(),
         hold,
     );
-    let streams = Streams::new(listener, &ending);
+    let timing = Timing {
+        delay: config.delay,
+        ..Timing::default()
+    };
+    let streams = Streams::with_timing(listener, &ending, timing);
     let driver = Driver::new(process, streams, parts, progress);
     let outcome = driver.run(control, ending.clone()).await;
     ending.cancel();

@@ -56,7 +56,7 @@ const REMINDERS: [&str; 5] = ["TODO", "FIXME", "HACK", "XXX", "TBD"];
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "helper", "helpers", "common", "misc"];
 
 /// What each module of the crate may import, besides itself.
-const FLOORS: [(&str, &[&str]); 18] = [
+const FLOORS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("world", &["protocol"]),
     ("check", &["protocol"]),

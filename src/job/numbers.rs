@@ -57,6 +57,7 @@ impl Check<'_> {
             snapshots,
             restarts,
             silence,
+            delay,
             ..
         } = self.parts;
         for (field, duration) in [
@@ -66,6 +67,7 @@ impl Check<'_> {
             ("restarts.window", restarts.window),
             ("restarts.backoff", restarts.backoff),
             ("silence", *silence),
+            ("delay", *delay),
         ] {
             if let Some(problem) = unfit(duration) {
                 self.refuse(

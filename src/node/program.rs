@@ -140,6 +140,7 @@ fn config(arguments: &NodeArguments) -> anyhow::Result<Config> {
         },
         silence: job.silence(),
         advertise: arguments.advertise,
+        delay: job.delay(),
         dir: Some(dir.to_owned()),
     })
 }

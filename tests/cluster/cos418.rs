@@ -18,6 +18,10 @@ use serde_json::Value;
 use crate::ran::Ran;
 use crate::stage::{Stage, block_on};
 
+/// Long enough for a busy machine to do within five ticks what is to begin together: that is how
+/// long everything is under way.
+const TICK_MS: &str = "100";
+
 /// The folder with the files, if it is there.
 fn data() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/peers");
@@ -62,7 +66,9 @@ fn golden(data: &Path, test: &str) -> Vec<GoldenSnapshot> {
 fn run(stage: &Stage, data: &Path, test: &str, top: &str) -> (Ran, Vec<GoldenSnapshot>) {
     let file = |name: String| data.join(name).to_str().unwrap().to_owned();
     let (events, top) = (file(format!("{test}.events")), file(format!("{top}.top")));
-    let ran = stage.run_file(test, &[&events, "--top", &top]).ok();
+    let ran = stage
+        .run_file(test, &[&events, "--top", &top, "--tick-ms", TICK_MS])
+        .ok();
     let golden = golden(data, test);
     let snapshots = ran.view["snapshots"].as_array().unwrap();
     assert!(!golden.is_empty());
