@@ -7,8 +7,11 @@
 #![allow(clippy::unwrap_used)] // Clippy takes only the tests themselves for tests.
 
 mod asked;
+mod branch;
 mod cos418;
 mod losses;
+mod parts;
+mod paused;
 mod points;
 mod ran;
 mod running;
