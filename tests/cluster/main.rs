@@ -9,10 +9,15 @@
 mod asked;
 mod branch;
 mod cos418;
+mod disk;
+mod life;
 mod losses;
+mod many;
+mod own;
 mod parts;
 mod paused;
 mod points;
 mod ran;
 mod running;
 mod stage;
+mod starts;
