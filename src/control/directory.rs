@@ -210,6 +210,23 @@ impl JobDirectory {
         }
     }
 
+    /// Removes what a supervisor that was itself killed has left: an order to stop at a point,
+    /// for one, would stop a program of the next. Whoever calls has taken over already.
+    ///
+    /// # Errors
+    /// If the file system says no.
+    pub fn clear_leftovers(&self) -> Result<(), DirectoryError> {
+        for path in [self.pids(), self.run().join("hold"), self.run().join("held")] {
+            fs::remove_dir_all(&path).map_err(at(&path))?;
+            fs::create_dir_all(&path).map_err(at(&path))?;
+        }
+        let address = self.collector_file();
+        match fs::remove_file(&address) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&address)(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes what is true only while the job runs.
     ///
     /// # Errors
@@ -304,6 +321,9 @@ mod tests {
         super::super::incarnations::write(&directory.supervisor_file(), this, 0).unwrap();
         let refusal = directory.lock().unwrap_err().to_string();
         assert!(refusal.contains(&format!("pid {this}")), "{refusal}");
+        fs::write(directory.run().join("hold/p1"), "recorded").unwrap();
+        directory.clear_leftovers().unwrap();
+        assert!(!directory.run().join("hold/p1").exists() && directory.pids().is_dir());
         drop(lock);
         assert!(!directory.is_locked());
     }

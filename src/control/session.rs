@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::command::application_refusal;
 use super::directory::{DirectoryError, JobDirectory, Lock};
-use super::notice::Notice;
+use super::notice::{self, Notice};
 use super::supervisor::{Ending, Member, Plan, StartError, supervise};
 use super::who::Who;
-use super::{incarnations, watch};
+use super::{incarnations, stop, watch};
 use crate::job::Job;
 use crate::protocol::application::Refusal;
 
@@ -124,6 +124,12 @@ impl Session {
         hurry: &CancellationToken,
         tell: &dyn Fn(Notice),
     ) -> Result<Ending, SessionError> {
+        let swept = stop::sweep(&self.plan.directory).await;
+        if swept.count() > 0 {
+            let pids = [swept.ended, swept.killed].concat();
+            tell(notice::Programs::Swept { pids }.into());
+        }
+        self.plan.directory.clear_leftovers()?;
         let (news, mut heard) = mpsc::channel(EVENTS_MAX);
         let ending = tokio::select! {
             ending = supervise(&self.plan, &self.lock, &mut heard, shutdown, hurry, tell) => ending,

@@ -40,6 +40,9 @@ const HALT_GRACE: Duration = Duration::from_secs(1);
 /// first time it is not tried again, as it would only say the same.
 const COULD_NOT_START: i32 = 2;
 
+/// The collector ends with this status when the job cannot go on.
+const JOB_HAS_FAILED: i32 = 1;
+
 /// From one look at the job's directory to the next.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -57,12 +60,6 @@ pub async fn supervise(
     tell: &dyn Fn(Notice),
 ) -> Result<Ending, StartError> {
     let mut supervisor = Supervisor::new(plan, tell);
-    let swept = stop::sweep(&plan.directory).await;
-    if swept.count() > 0 {
-        supervisor.tell(Programs::Swept {
-            pids: [swept.ended, swept.killed].concat(),
-        });
-    }
     let ending = supervisor.run(events, shutdown).await;
     supervisor.end(hurry).await;
     ending
@@ -75,6 +72,8 @@ struct Seat<'a> {
     current: Option<Current>,
     /// When to start it again.
     due: Option<Instant>,
+    /// Its last incarnation ended with success, as programs do when the job has ended.
+    has_ended: bool,
 }
 
 /// The incarnation that counts; others of the same program have been given up.
@@ -108,6 +107,7 @@ impl<'a> Supervisor<'a> {
                 restarts: Used::default(),
                 current: None,
                 due: None,
+                has_ended: false,
             };
             (member.who.clone(), seat)
         });
@@ -208,6 +208,7 @@ impl<'a> Supervisor<'a> {
             log_from,
         });
         seat.due = None;
+        seat.has_ended = false;
         self.children
             .spawn(async move { (pid, child.wait().await) });
         Ok(process)
@@ -236,12 +237,28 @@ impl<'a> Supervisor<'a> {
             how: how.clone(),
             lines: lines.clone(),
         });
+        if let Some(ending) = self.told_by_exit(&who, code, &lines) {
+            return Ok(Some(ending));
+        }
         let grace = if code == Some(0) {
             HALT_GRACE
         } else {
             Duration::ZERO
         };
         Ok(self.start_again(&who, grace, &how, &lines))
+    }
+
+    /// The job's end, where the word of it was lost: the collector ends with a failure of its own
+    /// only if the job has failed, and everything ends with success only if the job has.
+    fn told_by_exit(&mut self, who: &Who, code: Option<i32>, lines: &[String]) -> Option<Ending> {
+        if *who == Who::Collector && code == Some(JOB_HAS_FAILED) {
+            let last = lines.last().map_or("the collector does not say why", String::as_str);
+            return Some(Ending::Failed(last.to_owned()));
+        }
+        let seat = self.seats.get_mut(who).expect("only members are started");
+        seat.has_ended = code == Some(0);
+        let have_all = self.seats.values().all(|seat| seat.has_ended);
+        have_all.then_some(Ending::Finished)
     }
 
     /// Plans the next start of a program, unless it has used up its restarts.

@@ -401,6 +401,6 @@ fn a_scenario_that_takes_too_long_fails_at_its_line() {
     let last = answer.out.lines().last().unwrap();
     assert_eq!(
         last,
-        "failed: line 3: the scenario takes longer than its timeout, 1s"
+        "failed: line 3: the scenario takes longer than its timeout, 1s (seed 1)"
     );
 }

@@ -247,6 +247,18 @@ fn a_node_that_never_joins_is_replaced_when_it_has_had_its_time() {
 }
 
 #[test]
+fn the_end_of_the_job_is_seen_from_its_programs_if_the_word_of_it_is_lost() {
+    let top = tempfile::tempdir().unwrap();
+    let failing = [("collector", "echo 'the job has ended: no luck'; exit 1"), ("p1", "sleep 60")];
+    let ending = Running::begin(plan(&top, 3, &failing)).thread.join().unwrap().unwrap();
+    assert_eq!(ending, Ending::Failed("the job has ended: no luck".to_owned()));
+    let top = tempfile::tempdir().unwrap();
+    let ended = [("collector", "exit 0"), ("p1", "exit 0")];
+    let ending = Running::begin(plan(&top, 3, &ended)).thread.join().unwrap().unwrap();
+    assert_eq!(ending, Ending::Finished);
+}
+
+#[test]
 fn a_job_whose_directory_is_removed_ends() {
     let top = tempfile::tempdir().unwrap();
     let running = Running::begin(plan(&top, 3, &[("p1", "sleep 60")]));
