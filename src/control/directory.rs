@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! bank.cutline/
-//!   job.toml   the job, as it was started last
+//!   job.toml   the job, as it ran last
 //!   store/     its snapshots, unless the job keeps them elsewhere
 //!   run/    what is true only while the job runs: emptied when it stops
+//!     job.toml            the job, as it is being run
 //!     supervisor          pid and start time of `cutline up`
 //!     collector.addr      where the collector listens
 //!     pids/<who>.<pid>    every incarnation that may still exist
@@ -117,9 +118,15 @@ impl JobDirectory {
         &self.root
     }
 
-    /// The job, as it was started last.
+    /// The job, as it ran last. One that was started and never ran is not there, so that it
+    /// cannot hide the one whose snapshots are in the store.
     pub fn job_file(&self) -> PathBuf {
         self.root.join("job.toml")
+    }
+
+    /// The job, as it is being run.
+    pub fn running_job_file(&self) -> PathBuf {
+        self.run().join("job.toml")
     }
 
     /// What is true only while the job runs.
@@ -216,7 +223,11 @@ impl JobDirectory {
     /// # Errors
     /// If the file system says no.
     pub fn clear_leftovers(&self) -> Result<(), DirectoryError> {
-        for path in [self.pids(), self.run().join("hold"), self.run().join("held")] {
+        for path in [
+            self.pids(),
+            self.run().join("hold"),
+            self.run().join("held"),
+        ] {
             fs::remove_dir_all(&path).map_err(at(&path))?;
             fs::create_dir_all(&path).map_err(at(&path))?;
         }

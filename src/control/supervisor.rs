@@ -74,6 +74,8 @@ struct Seat<'a> {
     due: Option<Instant>,
     /// Its last incarnation ended with success, as programs do when the job has ended.
     has_ended: bool,
+    /// What is told of that when it turns out that the job has not.
+    untold: Option<Programs>,
 }
 
 /// The incarnation that counts; others of the same program have been given up.
@@ -108,6 +110,7 @@ impl<'a> Supervisor<'a> {
                 current: None,
                 due: None,
                 has_ended: false,
+                untold: None,
             };
             (member.who.clone(), seat)
         });
@@ -170,9 +173,18 @@ impl<'a> Supervisor<'a> {
                 return Ok(self.replace(&who, |current| current.since.elapsed() >= silence));
             }
             News::Finished => return Ok(Some(Ending::Finished)),
-            News::Failed(reason) => return Ok(Some(Ending::Failed(reason))),
+            News::Failed(reason) => return self.failed(reason),
         }
         Ok(None)
+    }
+
+    /// The collector says that the job cannot go on.
+    fn failed(&self, reason: String) -> Step {
+        if self.has_run {
+            Ok(Some(Ending::Failed(reason)))
+        } else {
+            Err(StartError::Job(reason))
+        }
     }
 
     fn start(&mut self, who: &Who) -> Result<OsProcess, StartError> {
@@ -231,13 +243,18 @@ impl<'a> Supervisor<'a> {
         if code == Some(COULD_NOT_START) && !self.has_run {
             return Err(StartError::Program { who, lines });
         }
-        self.tell(Programs::Died {
+        let died = Programs::Died {
             who: who.clone(),
             pid,
             how: how.clone(),
             lines: lines.clone(),
-        });
-        if let Some(ending) = self.told_by_exit(&who, code, &lines) {
+        };
+        if code == Some(0) {
+            seat.untold = Some(died);
+        } else {
+            self.tell(died);
+        }
+        if let Some(ending) = self.told_by_exit(&who, code, &lines)? {
             return Ok(Some(ending));
         }
         let grace = if code == Some(0) {
@@ -250,15 +267,17 @@ impl<'a> Supervisor<'a> {
 
     /// The job's end, where the word of it was lost: the collector ends with a failure of its own
     /// only if the job has failed, and everything ends with success only if the job has.
-    fn told_by_exit(&mut self, who: &Who, code: Option<i32>, lines: &[String]) -> Option<Ending> {
+    fn told_by_exit(&mut self, who: &Who, code: Option<i32>, lines: &[String]) -> Step {
         if *who == Who::Collector && code == Some(JOB_HAS_FAILED) {
-            let last = lines.last().map_or("the collector does not say why", String::as_str);
-            return Some(Ending::Failed(last.to_owned()));
+            let last = lines
+                .last()
+                .map_or("the collector does not say why", String::as_str);
+            return self.failed(last.to_owned());
         }
         let seat = self.seats.get_mut(who).expect("only members are started");
         seat.has_ended = code == Some(0);
         let have_all = self.seats.values().all(|seat| seat.has_ended);
-        have_all.then_some(Ending::Finished)
+        Ok(have_all.then_some(Ending::Finished))
     }
 
     /// Plans the next start of a program, unless it has used up its restarts.
@@ -297,6 +316,10 @@ impl<'a> Supervisor<'a> {
         let due = self.seats.iter().filter(|(_, seat)| is_due(seat));
         let due: Vec<_> = due.map(|(who, _)| who.clone()).collect();
         for who in due {
+            let seat = self.seats.get_mut(&who).expect("only members are started");
+            if let Some(untold) = seat.untold.take() {
+                self.tell(untold);
+            }
             match self.start(&who) {
                 Ok(process) => self.tell(Programs::Restarted {
                     who,
