@@ -115,7 +115,8 @@
 //! 4. Tell everyone that it has ended, and delete what retention no longer wants.
 //!
 //! Snapshots that fail in a row are counted, and one more than is tolerated ends the job. One that
-//! is aborted because a process was lost, or a restore was asked for, does not count.
+//! is aborted because a process was lost, or a restore was asked for, does not count. A record that
+//! cannot be written is tried again for a minute; then the job ends too.
 //!
 //! # Going back to a snapshot
 //!
@@ -147,10 +148,11 @@
 //!
 //! It keeps nothing that it cannot read back. A new one reads the log and the snapshots and creates
 //! the next log record, for its term: whoever loses that create is *fenced*, and ends. Nodes refuse
-//! the word of older terms. Every snapshot without a manifest is ended. If all nodes hold the
-//! current generation, they are told `Run` once more, which changes nothing for those that run: the
-//! death of a collector rolls nobody back. Nodes go on without one; only snapshots and restores
-//! wait.
+//! the word of older terms. Every snapshot without a manifest is ended; and before it first chooses
+//! what to restore it looks once more, since until the nodes had left the collector before, that
+//! one may have begun and completed others. If all nodes hold the current generation, they are told
+//! `Run` once more, which changes nothing for those that run: the death of a collector rolls nobody
+//! back. Nodes go on without one; only snapshots and restores wait.
 //!
 //! # Back pressure
 //!
