@@ -40,7 +40,7 @@ use crate::protocol::collector::{Collector, Policy};
 use crate::protocol::ids::Term;
 use crate::store::{Store, StoreError};
 
-use address::Published;
+use address::Publisher;
 use driver::{Driver, End};
 use happening::HAPPENINGS_MAX;
 use serving::Serving;
@@ -130,7 +130,6 @@ pub async fn run(
     guard(address, config.insecure)?;
     let store = Store::open(config.store.as_str()).await?;
     let (happenings, inbox) = mpsc::channel(HAPPENINGS_MAX);
-    let published = Published::write(&config.dir, address)?;
     let serving = Serving::start(listener, Arc::clone(&config.topology), happenings);
     tracing::info!(%address, "listening");
 
@@ -142,22 +141,25 @@ pub async fn run(
         dir,
         ..
     } = config;
-    let hold = Hold::new(Some(dir), "collector");
     let collector = Collector::new(Arc::clone(&topology), application, policy, nonce());
-    let driver = Driver::new(job, topology, store, hold, collector);
+    let publisher = Publisher::new(&dir, address);
+    let hold = Hold::new(Some(dir), "collector");
+    let mut driver = Driver::new(job, topology, store, hold, collector, publisher);
     let end = driver.run(inbox, shutdown).await;
+    let publisher = driver.close(&end).await;
     if matches!(end, End::Fenced(_)) {
         // The one that leads has published its own address; this one's peers are to leave now.
         serving.abort().await;
     } else {
         serving.stop().await;
-        published.withdraw();
+        publisher.withdraw();
     }
     match end {
         End::Finished => Ok(Ended::Finished),
         End::Shutdown => Ok(Ended::Shutdown),
         End::Failed(reason) => Err(CollectorError::Failed(reason)),
         End::Fenced(term) => Err(CollectorError::Fenced(term)),
+        End::Unpublished(error) => Err(error.into()),
     }
 }
 

@@ -68,7 +68,7 @@ const FLOORS: [(&str, &[&str]); 16] = [
         &["protocol", "world", "check", "apps", "dataflow", "wire"],
     ),
     ("net", &["protocol", "wire"]),
-    ("hold", &[]),
+    ("hold", &["job"]),
     ("parent", &[]),
     ("job", &["protocol", "apps"]),
     ("scenario", &["protocol", "apps", "job", "hold"]),

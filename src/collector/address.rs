@@ -59,38 +59,49 @@ pub fn read_address(dir: &Path) -> Result<SocketAddr, AddressError> {
     }
 }
 
-/// A collector's own address, published.
-pub(super) struct Published {
+/// A collector's own address, and whether it is published.
+///
+/// It is, from the moment the collector leads: one that never comes to lead must not draw anybody
+/// away from the one that does.
+pub(super) struct Publisher {
     path: PathBuf,
     text: String,
+    is_published: bool,
 }
 
-impl Published {
-    /// Writes the file, whole at once: readers see the old address or this one.
-    pub(super) fn write(dir: &Path, address: SocketAddr) -> Result<Self, AddressError> {
-        let path = address_path(dir);
-        let text = format!("{}\n", reachable(address));
-        // Two collectors may start at once; each writes a file of its own.
-        let unfinished = path.with_extension(format!("{}.new", std::process::id()));
-        let written = fs::create_dir_all(dir.join("run"))
-            .and_then(|()| fs::write(&unfinished, &text))
-            .and_then(|()| fs::rename(&unfinished, &path));
-        match written {
-            Ok(()) => Ok(Self { path, text }),
-            Err(source) => {
-                let _ = fs::remove_file(&unfinished);
-                Err(AddressError::File {
-                    action: "write",
-                    path,
-                    source,
-                })
-            }
+impl Publisher {
+    pub(super) fn new(dir: &Path, address: SocketAddr) -> Self {
+        Self {
+            path: address_path(dir),
+            text: format!("{}\n", reachable(address)),
+            is_published: false,
         }
     }
 
+    /// Writes the file, whole at once: readers see the old address or this one.
+    pub(super) fn publish(&mut self) -> Result<(), AddressError> {
+        // Two collectors may start at once; each writes a file of its own.
+        let name = format!("{}.new", std::process::id());
+        let unfinished = self.path.with_extension(name);
+        let parent = self.path.parent().map_or(Ok(()), fs::create_dir_all);
+        let written = parent
+            .and_then(|()| fs::write(&unfinished, &self.text))
+            .and_then(|()| fs::rename(&unfinished, &self.path));
+        self.is_published = written.is_ok();
+        written.map_err(|source| {
+            let _ = fs::remove_file(&unfinished);
+            AddressError::File {
+                action: "write",
+                path: self.path.clone(),
+                source,
+            }
+        })
+    }
+
     /// Removes the file, unless another collector has written its own since.
-    pub(super) fn withdraw(self) {
-        if fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
+    pub(super) fn withdraw(&self) {
+        let stands = || fs::read_to_string(&self.path);
+        if self.is_published && stands().is_ok_and(|text| text == self.text) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -121,9 +132,10 @@ mod tests {
             read_address(dir.path()),
             Err(AddressError::Absent { .. })
         ));
-        let published = Published::write(dir.path(), address("0.0.0.0:4711")).unwrap();
+        let mut publisher = Publisher::new(dir.path(), address("0.0.0.0:4711"));
+        publisher.publish().unwrap();
         assert_eq!(read_address(dir.path()).unwrap(), address("127.0.0.1:4711"));
-        published.withdraw();
+        publisher.withdraw();
         assert!(matches!(
             read_address(dir.path()),
             Err(AddressError::Absent { .. })
@@ -131,10 +143,21 @@ mod tests {
     }
 
     #[test]
+    fn a_collector_that_never_led_withdraws_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut before = Publisher::new(dir.path(), address("127.0.0.1:1"));
+        before.publish().unwrap();
+        Publisher::new(dir.path(), address("127.0.0.1:1")).withdraw();
+        assert_eq!(read_address(dir.path()).unwrap(), address("127.0.0.1:1"));
+    }
+
+    #[test]
     fn a_collector_leaves_the_address_of_its_successor_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let older = Published::write(dir.path(), address("127.0.0.1:1")).unwrap();
-        let _newer = Published::write(dir.path(), address("127.0.0.1:2")).unwrap();
+        let mut older = Publisher::new(dir.path(), address("127.0.0.1:1"));
+        let mut newer = Publisher::new(dir.path(), address("127.0.0.1:2"));
+        older.publish().unwrap();
+        newer.publish().unwrap();
         older.withdraw();
         assert_eq!(read_address(dir.path()).unwrap(), address("127.0.0.1:2"));
         let left = fs::read_dir(dir.path().join("run")).unwrap().count();

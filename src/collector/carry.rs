@@ -1,5 +1,6 @@
 //! Carrying out what the machine decides, in the order it says.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -38,7 +39,9 @@ impl Driver {
                 CollectorEffect::Create(record) => self.create(record),
                 CollectorEffect::Delete(snapshot) => {
                     let store = self.store.clone();
+                    let deletions = Arc::clone(&self.deletions);
                     self.storing.spawn(async move {
+                        let _turn = deletions.acquire().await;
                         if let Err(error) = store.delete_snapshot(snapshot).await {
                             tracing::warn!(%snapshot, "cannot be deleted: {error}");
                         }
