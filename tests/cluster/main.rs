@@ -19,5 +19,6 @@ mod paused;
 mod points;
 mod ran;
 mod running;
+mod soak;
 mod stage;
 mod starts;
