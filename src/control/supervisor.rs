@@ -8,13 +8,13 @@
 //! the thread that runs the future of [`supervise`]: it must be the main one.
 
 mod plan;
+mod seat;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -23,11 +23,11 @@ use super::directory::Lock;
 use super::incarnations::{self, OsProcess};
 use super::logs;
 use super::notice::{Notice, Programs, how};
-use super::restarts::Used;
 use super::stop;
 use super::who::Who;
 
 pub use plan::{Ending, Member, News, Plan, StartError};
+use seat::{Current, Seat, spawn};
 
 /// How many of a dead program's last lines are shown: enough for a panic with its place.
 pub const LAST_LINES: usize = 10;
@@ -65,28 +65,6 @@ pub async fn supervise(
     ending
 }
 
-/// One program's place.
-struct Seat<'a> {
-    member: &'a Member,
-    restarts: Used,
-    current: Option<Current>,
-    /// When to start it again.
-    due: Option<Instant>,
-    /// Its last incarnation ended with success, as programs do when the job has ended.
-    has_ended: bool,
-    /// What is told of that when it turns out that the job has not.
-    untold: Option<Programs>,
-}
-
-/// The incarnation that counts; others of the same program have been given up.
-struct Current {
-    process: OsProcess,
-    /// When it was started.
-    since: Instant,
-    /// Where its log begins in the file.
-    log_from: u64,
-}
-
 struct Supervisor<'a> {
     plan: &'a Plan,
     seats: BTreeMap<Who, Seat<'a>>,
@@ -103,20 +81,12 @@ type Step = Result<Option<Ending>, StartError>;
 
 impl<'a> Supervisor<'a> {
     fn new(plan: &'a Plan, tell: &'a dyn Fn(Notice)) -> Self {
-        let seats = plan.members.iter().map(|member| {
-            let seat = Seat {
-                member,
-                restarts: Used::default(),
-                current: None,
-                due: None,
-                has_ended: false,
-                untold: None,
-            };
-            (member.who.clone(), seat)
-        });
+        let members = plan.members.iter();
         Self {
             plan,
-            seats: seats.collect(),
+            seats: members
+                .map(|member| (member.who.clone(), Seat::of(member)))
+                .collect(),
             children: JoinSet::new(),
             incarnations: BTreeMap::new(),
             started: 0,
@@ -189,40 +159,14 @@ impl<'a> Supervisor<'a> {
 
     fn start(&mut self, who: &Who) -> Result<OsProcess, StartError> {
         let seat = self.seats.get_mut(who).expect("only members are started");
-        let member = seat.member;
-        let spawn_error = |source| StartError::Spawn {
-            who: who.clone(),
-            program: member.program.clone(),
-            source,
-        };
-        let path = self.plan.directory.log(who);
-        let log = logs::open(&path).map_err(spawn_error)?;
-        let log_from = logs::length(&path);
-        let child = Command::new(&member.program)
-            .args(&member.arguments)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().map_err(spawn_error)?)
-            .stderr(log)
-            // Ctrl-C on a terminal is for the supervisor, which ends its children in its own way.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn();
-        let mut child = child.map_err(spawn_error)?;
-        let pid = child.id().expect("nobody has waited for it");
         self.started += 1;
-        let record = incarnations::record_path(&self.plan.directory, who, pid);
-        let process = incarnations::write(&record, pid, self.started).map_err(spawn_error)?;
-        self.incarnations.insert(pid, (who.clone(), process));
-        let since = Instant::now();
-        seat.current = Some(Current {
-            process,
-            since,
-            log_from,
-        });
-        seat.due = None;
-        seat.has_ended = false;
+        let (mut child, current) = spawn(&self.plan.directory, seat.member, self.started)?;
+        let process = current.process;
+        self.incarnations
+            .insert(process.pid, (who.clone(), process));
+        seat.taken_by(current);
         self.children
-            .spawn(async move { (pid, child.wait().await) });
+            .spawn(async move { (process.pid, child.wait().await) });
         Ok(process)
     }
 

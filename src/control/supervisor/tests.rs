@@ -1,5 +1,7 @@
 //! The supervisor with shell scripts for programs.
 
+use std::process::Stdio;
+
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
