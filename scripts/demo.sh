@@ -26,8 +26,8 @@ run() {
 }
 
 give_up() {
-  printf '\nthe demo ends here: %s\n' "$2" >&2
   [ ! -f bank.cutline/logs/supervisor+.log ] || tail -n 20 bank.cutline/logs/supervisor+.log >&2
+  printf '\nThe demo ends here: %s.\n' "$2" >&2
   exit "$1"
 }
 
