@@ -1,20 +1,17 @@
 //! `cutline-collector`: the arguments of a collector, and their wiring.
 
-use std::convert::Infallible;
-use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Parser, ValueEnum};
-use tokio::signal::unix::{SignalKind, signal};
+use clap::Parser;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 use cutline::collector::{self, CollectorError, Config};
 use cutline::job::Job;
 use cutline::parent;
+use cutline::program::{ENDING, LogFormat, interrupted, log_to_stderr, runtime};
 
 /// Triggers a job's snapshots, gathers their parts and orders restores.
 ///
@@ -43,20 +40,15 @@ struct Arguments {
     /// How to log, on standard error
     #[arg(
         long,
+        value_enum,
+        default_value_t,
         env = "CUTLINE_LOG_FORMAT",
-        value_name = "FORMAT",
-        default_value = "human"
+        value_name = "FORMAT"
     )]
     log_format: LogFormat,
     /// Die with this process, which must be the parent
     #[arg(long, value_name = "PID")]
     parent: Option<u32>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum LogFormat {
-    Human,
-    Json,
 }
 
 fn main() -> ExitCode {
@@ -71,18 +63,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// The loop is one thread, and so is the program: what it does is short or awaited.
-#[tokio::main(flavor = "current_thread")]
-async fn run(arguments: Arguments) -> anyhow::Result<()> {
+fn run(arguments: Arguments) -> anyhow::Result<()> {
     if let Some(parent) = arguments.parent {
         parent::die_with(parent)?;
     }
-    log(arguments.log_format)?;
+    log_to_stderr(arguments.log_format);
     let mut job = Job::load(&arguments.job)?;
     if let Some(dir) = &arguments.dir {
         job = job.with_directory(dir);
     }
-    let listener = collector::listen(arguments.listen, arguments.insecure).await?;
     let config = Config {
         job: job.name().to_owned(),
         application: job.application().to_owned(),
@@ -92,36 +81,15 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         dir: job.directory().to_owned(),
         insecure: arguments.insecure,
     };
-    let mut terminate = signal(SignalKind::terminate()).context("listening for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("listening for signals")?;
-    let shutdown = CancellationToken::new();
-    let signalled = async {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        shutdown.cancel();
-        std::future::pending::<Infallible>().await
-    };
-    let ended = tokio::select! {
-        ended = collector::run(config, listener, shutdown.clone()) => ended?,
-        never = signalled => match never {},
-    };
-    tracing::info!(?ended, "bye");
-    Ok(())
-}
-
-fn log(format: LogFormat) -> anyhow::Result<()> {
-    let filter = match std::env::var("CUTLINE_LOG") {
-        Ok(filter) => EnvFilter::try_new(filter).context("reading CUTLINE_LOG")?,
-        Err(_) => EnvFilter::new("info"),
-    };
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    match format {
-        LogFormat::Human => logs.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => logs.json().init(),
-    }
+    let runtime = runtime().context("starting the runtime")?;
+    let ended = runtime.block_on(async {
+        let listener = collector::listen(arguments.listen, arguments.insecure).await?;
+        let shutdown = CancellationToken::new();
+        tokio::spawn(interrupted(shutdown.clone()));
+        collector::run(config, listener, shutdown).await
+    });
+    // A disk that hangs must not keep the program.
+    runtime.shutdown_timeout(ENDING);
+    tracing::info!(ended = ?ended?, "bye");
     Ok(())
 }

@@ -10,7 +10,6 @@ mod address;
 mod asks;
 mod attending;
 mod carry;
-mod clock;
 mod connection;
 mod driver;
 mod event;
@@ -40,7 +39,7 @@ use crate::protocol::collector::{Collector, Policy};
 use crate::protocol::ids::Term;
 use crate::store::{Store, StoreError};
 
-use address::Published;
+use address::OwnAddress;
 use driver::{Driver, End};
 use happening::HAPPENINGS_MAX;
 use serving::Serving;
@@ -130,7 +129,6 @@ pub async fn run(
     guard(address, config.insecure)?;
     let store = Store::open(config.store.as_str()).await?;
     let (happenings, inbox) = mpsc::channel(HAPPENINGS_MAX);
-    let published = Published::write(&config.dir, address)?;
     let serving = Serving::start(listener, Arc::clone(&config.topology), happenings);
     tracing::info!(%address, "listening");
 
@@ -142,16 +140,16 @@ pub async fn run(
         dir,
         ..
     } = config;
+    let own_address = OwnAddress::new(&dir, address);
     let hold = Hold::new(Some(dir), "collector");
     let collector = Collector::new(Arc::clone(&topology), application, policy, nonce());
-    let driver = Driver::new(job, topology, store, hold, collector);
+    let driver = Driver::new(job, topology, store, own_address, hold, collector);
     let end = driver.run(inbox, shutdown).await;
     if matches!(end, End::Fenced(_)) {
-        // The one that leads has published its own address; this one's peers are to leave now.
+        // Its peers are to leave at once, for the one that leads.
         serving.abort().await;
     } else {
         serving.stop().await;
-        published.withdraw();
     }
     match end {
         End::Finished => Ok(Ended::Finished),

@@ -64,6 +64,14 @@ impl Point {
             Self::Notice => "notice",
         }
     }
+
+    /// Whether it is the collector that comes by here; else it is a node.
+    pub const fn is_of_collector(self) -> bool {
+        matches!(
+            self,
+            Self::PartsIn | Self::Manifest | Self::Generation | Self::Notice
+        )
+    }
 }
 
 impl fmt::Display for Point {

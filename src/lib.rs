@@ -94,6 +94,7 @@ pub mod collector;
 pub mod control;
 pub mod hold;
 pub mod job;
+pub mod name;
 pub mod net;
 pub mod node;
 pub mod parent;

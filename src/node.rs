@@ -15,6 +15,7 @@ mod program;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -24,7 +25,7 @@ use url::Url;
 pub use program::{NodeArguments, main};
 
 use crate::hold::Hold;
-use crate::net::Streams;
+use crate::net::{Streams, Timing};
 use crate::protocol::Process;
 use crate::protocol::application::{Application, Refusal, Setup};
 use crate::protocol::ids::Incarnation;
@@ -39,6 +40,9 @@ use parts::Parts;
 /// beyond stays in the stream.
 const CONTROL_MAX: usize = 64;
 
+/// Signs of life within the collector's patience: some may come late on a busy machine.
+const SIGNS_OF_LIFE: u32 = 5;
+
 /// What a node is made of.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -50,6 +54,12 @@ pub struct Config {
     pub store: Url,
     /// Where the collector is.
     pub collector: CollectorAddress,
+    /// The collector's patience with a node that says nothing.
+    pub silence: Duration,
+    /// Where peers reach the listener, if not at its own address.
+    pub advertise: Option<SocketAddr>,
+    /// How long everything that is sent on a channel is under way, at least.
+    pub delay: Duration,
     /// The job's directory, where orders to stop at a point are looked for; `None`: nowhere.
     pub dir: Option<PathBuf>,
 }
@@ -89,13 +99,14 @@ pub async fn run<A: Application>(
 
     let progress = Arc::new(attend::Progress::default());
     let place = Place {
-        address: address.to_string(),
+        address: config.advertise.unwrap_or(address).to_string(),
         pid: std::process::id(),
     };
     let attending = attend::Config {
         collector: config.collector,
         place,
         progress: progress.clone(),
+        heartbeat: (config.silence / SIGNS_OF_LIFE).min(attend::HEARTBEAT_MAX),
     };
     // Whatever way this function is left, its tasks end.
     let ending = shutdown.child_token();
@@ -104,8 +115,17 @@ pub async fn run<A: Application>(
     let attend = tokio::spawn(attend::run(attending, control_events, ending.clone()));
 
     let hold = Hold::new(config.dir, &name);
-    let parts = Parts::new::<A>(Arc::new(store), config.setup, process.initial().clone(), hold);
-    let streams = Streams::new(listener, &ending);
+    let parts = Parts::new::<A>(
+        Arc::new(store),
+        config.setup,
+        process.initial().clone(),
+        hold,
+    );
+    let timing = Timing {
+        delay: config.delay,
+        ..Timing::default()
+    };
+    let streams = Streams::with_timing(listener, &ending, timing);
     let driver = Driver::new(process, streams, parts, progress);
     let outcome = driver.run(control, ending.clone()).await;
     ending.cancel();

@@ -1,6 +1,7 @@
 //! What every program of cutline does alike: logs, the runtime, and ending when asked to.
 
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use clap::ValueEnum;
 use tokio::runtime::{Builder, Runtime};
@@ -18,9 +19,12 @@ pub enum LogFormat {
     Json,
 }
 
-/// Logs to standard error; `RUST_LOG` says what, by default lifecycle and one line a snapshot.
+/// How long a program that ends waits for what it has begun on other threads.
+pub const ENDING: Duration = Duration::from_secs(1);
+
+/// Logs to standard error; `CUTLINE_LOG` says what, by default lifecycle and one line a snapshot.
 pub fn log_to_stderr(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_env("CUTLINE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
@@ -43,9 +47,10 @@ pub fn runtime() -> io::Result<Runtime> {
 
 /// Cancels the token at the first SIGINT or SIGTERM.
 pub async fn interrupted(shutdown: CancellationToken) {
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
         tracing::error!("signals cannot be waited for");
         return;
     };

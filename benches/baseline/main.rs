@@ -11,7 +11,8 @@
 //! ```
 //!
 //! The cases: `raw` (TCP), `plain` (tonic the usual way), `streams` (cutline's streams without its
-//! core), `round-trip` (TCP), `streams-trip`. Cases and sizes are interleaved: compare within a round, or by CPU; never across machines.
+//! core), `round-trip` (TCP), `streams-trip`. Cases and sizes are interleaved: compare within a
+//! round, or by CPU; never across machines.
 
 #![allow(clippy::print_stdout, reason = "the answer goes to stdout")]
 #![allow(
@@ -136,6 +137,14 @@ fn fill(message: &mut [u8], number: u64) {
 fn check(message: &[u8], bytes: usize, number: u64) {
     assert_eq!(message.len(), bytes);
     assert_eq!(message[..8], number.to_le_bytes(), "out of order");
+}
+
+/// Runs a program on one thread. It is a task like those of its streams: the runtime's outermost
+/// future costs one more system call each time it is woken.
+fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> T {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().unwrap();
+    runtime.block_on(async { tokio::spawn(program).await.unwrap() })
 }
 
 fn main() {

@@ -14,7 +14,7 @@ use tonic::transport::{Endpoint, Server};
 use tonic::{Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use crate::{Mark, Plan, Sent, check, cpu_ns, fill};
+use crate::{Mark, Plan, Sent, check, cpu_ns, fill, run};
 
 const QUEUE_MESSAGES: usize = 1024;
 
@@ -32,13 +32,8 @@ struct Summary {
     cpu_ns: u64,
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().unwrap()
-}
-
 pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {
-    runtime().block_on(async {
+    run(async move {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
         let mut client = tonic::client::Grpc::new(endpoint.connect().await.unwrap());
         client.ready().await.unwrap();
@@ -63,7 +58,7 @@ pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {
 }
 
 pub(crate) fn receive(listener: TcpListener, plan: Plan) {
-    runtime().block_on(async {
+    run(async move {
         listener.set_nonblocking(true).unwrap();
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
         // What tonic itself does to a socket it accepts, where it does the accepting.

@@ -13,15 +13,10 @@ use cutline::protocol::ids::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{Mark, Plan, Sent, check, cpu_ns, fill};
+use crate::{Mark, Plan, Sent, check, cpu_ns, fill, run};
 
 /// As in [`cutline::protocol::link::Limits`].
 const WINDOW_MESSAGES: u64 = 8192;
-
-pub(crate) fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().unwrap()
-}
 
 fn channel() -> ChannelId {
     ChannelId::new(ProcessId::new(0), ProcessId::new(1))
@@ -54,7 +49,7 @@ pub(crate) fn streams(listener: TcpListener) -> Streams {
 }
 
 pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {
-    runtime().block_on(async {
+    run(async move {
         let mut streams = streams(TcpListener::bind("127.0.0.1:0").unwrap());
         streams.dial(channel(), address.to_string(), hello());
         let mut packer = Packer::new(plan);
@@ -129,7 +124,7 @@ pub(crate) fn welcome() -> Greeting {
 }
 
 pub(crate) fn receive(listener: TcpListener, plan: Plan) {
-    runtime().block_on(async {
+    run(async move {
         let mut streams = streams(listener);
         let (mut began, mut handled, mut stated) = (0, 0, 0);
         while let Some(event) = streams.recv().await {

@@ -59,38 +59,49 @@ pub fn read_address(dir: &Path) -> Result<SocketAddr, AddressError> {
     }
 }
 
-/// A collector's own address, published.
-pub(super) struct Published {
+/// A collector's own address, and whether others can find it.
+pub(super) struct OwnAddress {
     path: PathBuf,
     text: String,
+    published: bool,
 }
 
-impl Published {
-    /// Writes the file, whole at once: readers see the old address or this one.
-    pub(super) fn write(dir: &Path, address: SocketAddr) -> Result<Self, AddressError> {
-        let path = address_path(dir);
-        let text = format!("{}\n", reachable(address));
-        // Two collectors may start at once; each writes a file of its own.
-        let unfinished = path.with_extension(format!("{}.new", std::process::id()));
-        let written = fs::create_dir_all(dir.join("run"))
-            .and_then(|()| fs::write(&unfinished, &text))
-            .and_then(|()| fs::rename(&unfinished, &path));
-        match written {
-            Ok(()) => Ok(Self { path, text }),
-            Err(source) => {
-                let _ = fs::remove_file(&unfinished);
-                Err(AddressError::File {
-                    action: "write",
-                    path,
-                    source,
-                })
-            }
+impl OwnAddress {
+    /// The address of a collector of the job in `dir`; nobody can find it yet.
+    pub(super) fn new(dir: &Path, address: SocketAddr) -> Self {
+        Self {
+            path: address_path(dir),
+            text: format!("{}\n", reachable(address)),
+            published: false,
         }
     }
 
-    /// Removes the file, unless another collector has written its own since.
-    pub(super) fn withdraw(self) {
-        if fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
+    /// Writes the file, whole at once: readers see the old address or this one.
+    pub(super) fn publish(&mut self) -> Result<(), AddressError> {
+        // Two collectors may start at once; each writes a file of its own.
+        let unfinished = self
+            .path
+            .with_extension(format!("{}.new", std::process::id()));
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&unfinished, &self.text))
+            .and_then(|()| fs::rename(&unfinished, &self.path));
+        written.map_err(|source| {
+            let _ = fs::remove_file(&unfinished);
+            AddressError::File {
+                action: "write",
+                path: self.path.clone(),
+                source,
+            }
+        })?;
+        self.published = true;
+        Ok(())
+    }
+
+    /// Removes the file if it was published, unless another collector has written its own since.
+    pub(super) fn withdraw(&self) {
+        let is_ours = || fs::read_to_string(&self.path).is_ok_and(|text| text == self.text);
+        if self.published && is_ours() {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -121,7 +132,8 @@ mod tests {
             read_address(dir.path()),
             Err(AddressError::Absent { .. })
         ));
-        let published = Published::write(dir.path(), address("0.0.0.0:4711")).unwrap();
+        let mut published = OwnAddress::new(dir.path(), address("0.0.0.0:4711"));
+        published.publish().unwrap();
         assert_eq!(read_address(dir.path()).unwrap(), address("127.0.0.1:4711"));
         published.withdraw();
         assert!(matches!(
@@ -133,8 +145,10 @@ mod tests {
     #[test]
     fn a_collector_leaves_the_address_of_its_successor_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let older = Published::write(dir.path(), address("127.0.0.1:1")).unwrap();
-        let _newer = Published::write(dir.path(), address("127.0.0.1:2")).unwrap();
+        let mut older = OwnAddress::new(dir.path(), address("127.0.0.1:1"));
+        older.publish().unwrap();
+        let mut newer = OwnAddress::new(dir.path(), address("127.0.0.1:2"));
+        newer.publish().unwrap();
         older.withdraw();
         assert_eq!(read_address(dir.path()).unwrap(), address("127.0.0.1:2"));
         let left = fs::read_dir(dir.path().join("run")).unwrap().count();

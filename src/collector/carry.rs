@@ -36,6 +36,7 @@ impl Driver {
             match effect {
                 CollectorEffect::Read => self.read(),
                 CollectorEffect::Create(record) => self.create(record),
+                CollectorEffect::Lead => end = self.publish(),
                 CollectorEffect::Delete(snapshot) => {
                     let store = self.store.clone();
                     self.storing.spawn(async move {
@@ -74,6 +75,12 @@ impl Driver {
             }
         }
         end
+    }
+
+    /// Lets everyone find this collector; only one that leads may be found.
+    fn publish(&mut self) -> Option<End> {
+        let published = self.address.publish();
+        published.err().map(|error| End::Failed(error.to_string()))
     }
 
     fn read(&mut self) {

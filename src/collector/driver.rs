@@ -2,7 +2,7 @@
 //! machine decides. It decides nothing itself.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hold::{Hold, Point};
 use crate::protocol::collector::{Collector, CollectorInput};
-use crate::protocol::events::{Directive, Order, Report};
+use crate::protocol::events::Report;
 use crate::protocol::ids::Term;
 use crate::protocol::records::{Outcome, Record};
 use crate::protocol::topology::Topology;
 use crate::store::Store;
 
+use super::address::OwnAddress;
 use super::asks::Asks;
-use super::clock::Clock;
 use super::event::JobEvent;
 use super::happening::Happening;
 use super::nodes::Nodes;
@@ -50,11 +50,12 @@ pub(super) struct Driver {
     pub(super) job: String,
     pub(super) topology: Arc<Topology>,
     pub(super) store: Store,
+    pub(super) address: OwnAddress,
     pub(super) hold: Hold,
     pub(super) collector: Collector,
     pub(super) nodes: Nodes,
     pub(super) asks: Asks,
-    clock: Clock,
+    started: Instant,
     pub(super) events: broadcast::Sender<String>,
     /// What the store is asked, each with the machine's input that answers it, if one does.
     pub(super) storing: JoinSet<Option<CollectorInput>>,
@@ -65,6 +66,7 @@ impl Driver {
         job: String,
         topology: Arc<Topology>,
         store: Store,
+        address: OwnAddress,
         hold: Hold,
         collector: Collector,
     ) -> Self {
@@ -72,11 +74,12 @@ impl Driver {
             job,
             topology,
             store,
+            address,
             hold,
             collector,
             nodes: Nodes::default(),
             asks: Asks::default(),
-            clock: Clock::new(),
+            started: Instant::now(),
             events: broadcast::channel(EVENTS_MAX).0,
             storing: JoinSet::new(),
         }
@@ -118,7 +121,7 @@ impl Driver {
     }
 
     /// Tells everyone how it ended.
-    fn close(mut self, end: &End) {
+    fn close(self, end: &End) {
         let reason = match end {
             End::Finished => {
                 self.tell_watchers(&JobEvent::Finished);
@@ -134,23 +137,25 @@ impl Driver {
             End::Shutdown => "the collector is ending".to_owned(),
         };
         self.asks.end(&reason);
-        if matches!(end, End::Finished | End::Failed(_)) {
-            let term = self.collector.status().term;
-            self.nodes.dismiss_all(&Directive {
-                term,
-                order: Order::Halt,
-            });
+        // The one that leads now has published its own.
+        if !matches!(end, End::Fenced(_)) {
+            self.address.withdraw();
         }
     }
 
     /// Gives the machine an input, with the time before it, and carries out what follows.
     async fn step(&mut self, input: CollectorInput) -> Option<End> {
         let mut effects = Vec::new();
-        let now_ms = self.clock.now_ms();
+        let now_ms = self.now_ms();
         self.collector
             .step(CollectorInput::Time { now_ms }, &mut effects);
         self.collector.step(input, &mut effects);
         self.carry_out(effects).await
+    }
+
+    /// Since the start. What a stop of this program makes of it is the machine's to judge.
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     async fn tick(&mut self) -> Option<End> {
@@ -160,7 +165,7 @@ impl Driver {
             live.iter()
                 .any(|&(of, _, is, _)| (of, is) == (process, incarnation))
         });
-        let now_ms = self.clock.now_ms();
+        let now_ms = self.now_ms();
         let mut effects = Vec::new();
         self.collector
             .step(CollectorInput::Time { now_ms }, &mut effects);

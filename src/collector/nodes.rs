@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use crate::protocol::events::Directive;
 use crate::protocol::ids::{Incarnation, ProcessId, Term};
 use crate::wire::control::{self as words, Place, Progress};
 use crate::wire::pb;
@@ -109,14 +108,6 @@ impl Nodes {
         {
             self.streams.remove(&outgoing.stream);
             outgoing.say(word);
-        }
-    }
-
-    /// The same for everyone.
-    pub(super) fn dismiss_all(&mut self, directive: &Directive) {
-        let attached: Vec<_> = self.streams.values().copied().collect();
-        for key in attached {
-            self.dismiss(key, words::directive(directive.clone(), Vec::new()));
         }
     }
 

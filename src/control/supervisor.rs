@@ -7,10 +7,10 @@
 //! Children end with the thread that started them (`--parent`), so everything here happens on
 //! the thread that runs the future of [`supervise`]: it must be the main one.
 
+mod plan;
+
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,14 +19,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::directory::{DirectoryError, JobDirectory, Lock};
+use super::directory::Lock;
 use super::incarnations::{self, OsProcess};
 use super::logs;
 use super::notice::{Notice, Programs, how};
 use super::restarts::Used;
 use super::stop;
 use super::who::Who;
-use crate::job::Restarts;
+
+pub use plan::{Ending, Member, News, Plan, StartError};
 
 /// How many of a dead program's last lines are shown: enough for a panic with its place.
 pub const LAST_LINES: usize = 10;
@@ -39,89 +40,8 @@ const HALT_GRACE: Duration = Duration::from_secs(1);
 /// first time it is not tried again, as it would only say the same.
 const COULD_NOT_START: i32 = 2;
 
-/// From one look at the sizes of the logs to the next.
-const LOG_CHECK: Duration = Duration::from_secs(1);
-
-/// A program of the job and how it is started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
-    /// Which one.
-    pub who: Who,
-    /// The file to execute.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-}
-
-/// What is to be kept running, and how.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The job's directory.
-    pub directory: JobDirectory,
-    /// The programs.
-    pub members: Vec<Member>,
-    /// How often one may be started again.
-    pub restarts: Restarts,
-    /// How long a node may be silent.
-    pub silence: Duration,
-}
-
-/// What a supervisor must know of what happens inside the job.
-#[derive(Clone, Debug, PartialEq)]
-pub enum News {
-    /// Every process runs.
-    Running,
-    /// The collector has given up this incarnation, which may still exist.
-    Replace {
-        /// The process.
-        who: Who,
-        /// The pid it said it had.
-        pid: u32,
-    },
-    /// This process has not joined the collector for as long as a node may be silent.
-    Absent(Who),
-    /// The job has come to its end.
-    Finished,
-    /// The job cannot go on; why.
-    Failed(String),
-}
-
-/// How it ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The job has come to its end.
-    Finished,
-    /// Somebody wanted it to end.
-    Stopped,
-    /// The job could not go on; why.
-    Failed(String),
-}
-
-/// Why a job cannot even be started.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// Its directory cannot be used.
-    #[error(transparent)]
-    Directory(#[from] DirectoryError),
-    /// A program cannot be executed.
-    #[error("cannot start {who}: {}: {source}", .program.display())]
-    Spawn {
-        /// Which one.
-        who: Who,
-        /// The file.
-        program: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A program ended at once, saying why.
-    #[error("{who} could not start: {}", .lines.join("\n  "))]
-    Program {
-        /// Which one.
-        who: Who,
-        /// The last lines of its log.
-        lines: Vec<String>,
-    },
-}
+/// From one look at the job's directory to the next.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs a job until it ends, cannot go on, or `shutdown` is cancelled; nothing of it runs
 /// afterwards. Whoever calls has the job's directory locked; `hurry` makes ending it quick.
@@ -214,7 +134,7 @@ impl<'a> Supervisor<'a> {
         for member in &self.plan.members {
             self.start(&member.who)?;
         }
-        let mut look = tokio::time::interval(LOG_CHECK);
+        let mut look = tokio::time::interval(LOOK);
         let mut listening = true;
         loop {
             let due = self.seats.values().filter_map(|seat| seat.due).min();
@@ -230,7 +150,7 @@ impl<'a> Supervisor<'a> {
                     self.died(pid, status)
                 }
                 () = until(due) => Ok(self.start_due()),
-                _ = look.tick() => { self.trim_logs(); Ok(None) }
+                _ = look.tick() => Ok(self.look()),
             };
             if let Some(ending) = step? {
                 return Ok(ending);
@@ -405,11 +325,16 @@ impl<'a> Supervisor<'a> {
         Some(who)
     }
 
-    fn trim_logs(&self) {
+    /// What is looked at now and then: the logs' sizes, and whether the job's directory is still
+    /// there. Without it nobody could find this job any more to end it.
+    fn look(&self) -> Option<Ending> {
         for who in self.seats.keys() {
             // A log that cannot be cut is no reason to end the job.
             let _ = logs::trim(&self.plan.directory.log(who), logs::LOG_BYTES_MAX);
         }
+        let pids = self.plan.directory.pids();
+        let gone = !pids.exists();
+        gone.then(|| Ending::Failed(format!("somebody has removed {}", pids.display())))
     }
 
     /// Ends everything that still exists, given up or not.

@@ -14,7 +14,7 @@ use crate::protocol::frame::LENGTH_BYTES;
 pub const MESSAGE_BYTES_CEILING: u64 = 4 * 1024 * 1024 - 1024;
 
 /// Snapshots that may be allowed to be open at once: nodes remember each of them.
-const OPEN_CEILING: u64 = 1024;
+const OPEN_CEILING: u64 = 64;
 
 /// Less silence than this would make a loss of every pause that an operating system makes.
 const SILENCE_MIN: Duration = Duration::from_millis(100);
@@ -57,6 +57,7 @@ impl Check<'_> {
             snapshots,
             restarts,
             silence,
+            delay,
             ..
         } = self.parts;
         for (field, duration) in [
@@ -66,6 +67,7 @@ impl Check<'_> {
             ("restarts.window", restarts.window),
             ("restarts.backoff", restarts.backoff),
             ("silence", *silence),
+            ("delay", *delay),
         ] {
             if let Some(problem) = unfit(duration) {
                 self.refuse(

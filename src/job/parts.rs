@@ -40,6 +40,8 @@ pub struct Parts {
     pub limits: Limits,
     /// After this without any word from a node it counts as lost.
     pub silence: Duration,
+    /// How long everything that is sent on a channel is under way, at least.
+    pub delay: Duration,
     /// Where the job keeps what belongs to it.
     pub directory: PathBuf,
 }

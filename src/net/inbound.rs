@@ -1,5 +1,6 @@
 //! Streams for inputs: taken by a gRPC server, each handed to a task that reads it to its end.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt, stream};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
@@ -15,7 +16,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::outlet::{Outlet, Tap, outlet};
 use super::socket::{Connection, Socket};
 use super::tasks::{Dialled, Input, Shared, StreamId, What};
-use crate::protocol::ids::ChannelId;
+use crate::protocol::ids::{ChannelId, Generation};
 use crate::wire::channel::{WireError, read_frame, read_hello};
 use crate::wire::pb;
 use crate::wire::pb::channel_server::{Channel, ChannelServer};
@@ -189,12 +190,41 @@ impl Inbound {
             let _ = timeout(LINGER, self.words.message()).await;
             return Ok(());
         }
+        if !self.shared.timing.delay.is_zero() {
+            return self.delayed(channel, hello.generation).await;
+        }
         while let Some(word) = self.words.message().await? {
             let frame = read_frame(word)?;
             self.tell(channel, What::Arrived(hello.generation, frame))
                 .await;
         }
         Ok(())
+    }
+
+    /// The same, each frame some time after it came. How much is held is bounded by credit; what
+    /// is held when the stream breaks was still under way.
+    async fn delayed(
+        &mut self,
+        channel: ChannelId,
+        generation: Generation,
+    ) -> Result<(), InboundError> {
+        let mut held = VecDeque::new();
+        loop {
+            let due = held.front().map(|&(due, _)| due);
+            tokio::select! {
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    let (_, frame) = held.pop_front().expect("the first is due");
+                    self.tell(channel, What::Arrived(generation, frame)).await;
+                }
+                word = self.words.message() => match word? {
+                    Some(word) => {
+                        let due = Instant::now() + self.shared.timing.delay;
+                        held.push_back((due, read_frame(word)?));
+                    }
+                    None => return Ok(()),
+                },
+            }
+        }
     }
 
     async fn tell(&self, channel: ChannelId, what: What) {

@@ -29,6 +29,9 @@ pub struct Timing {
     /// how long that may take. It only finds hosts that have vanished, since a process that ends
     /// closes its sockets; pings as rare as this are no burden to any HTTP/2 end or proxy.
     pub keepalive: Duration,
+    /// How long everything that comes on a stream for an input is held before it is told, as if
+    /// it had been under way so long. For those who want to see messages in channels.
+    pub delay: Duration,
 }
 
 impl Default for Timing {
@@ -38,6 +41,7 @@ impl Default for Timing {
             pause: Duration::from_millis(5),
             pause_max: Duration::from_millis(500),
             keepalive: Duration::from_secs(30),
+            delay: Duration::ZERO,
         }
     }
 }

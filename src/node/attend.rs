@@ -24,8 +24,8 @@ use crate::wire::control::{self as words, CollectorSaid, Place, Progress as Coun
 use crate::wire::pb;
 use crate::wire::pb::collector_client::CollectorClient;
 
-/// Between two signs of life; the collector's patience is several of them.
-const HEARTBEAT: Duration = Duration::from_secs(1);
+/// The longest time between two signs of life.
+pub const HEARTBEAT_MAX: Duration = Duration::from_secs(1);
 
 /// The pause before the second try; each further one is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
@@ -64,6 +64,8 @@ pub struct Config {
     pub place: Place,
     /// How far this node is.
     pub progress: Arc<Progress>,
+    /// Between two signs of life; the collector's patience must be several of them.
+    pub heartbeat: Duration,
 }
 
 /// How far a node is, counted by its loop and told with each sign of life.
@@ -264,7 +266,7 @@ async fn converse(
     {
         return Ok(Over::Nobody);
     }
-    let mut beats = beats();
+    let mut beats = beats(config.heartbeat);
     loop {
         let word = tokio::select! {
             biased;
@@ -289,8 +291,8 @@ async fn converse(
     }
 }
 
-fn beats() -> Interval {
-    let mut beats = interval(HEARTBEAT);
+fn beats(heartbeat: Duration) -> Interval {
+    let mut beats = interval(heartbeat);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     beats
 }

@@ -15,6 +15,7 @@ use crate::hold::Point;
 use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::events::{Order, Report};
+use crate::protocol::frame::Greeting;
 use crate::protocol::ids::ChannelId;
 use crate::protocol::{Effect, Input, Process};
 
@@ -129,15 +130,20 @@ impl<A: Application> Driver<A> {
             self.write(channel);
         }
         self.channels = channels;
-        self.progress.handled.store(self.process.handled(), Ordering::Relaxed);
-        self.progress.sent.store(self.process.sent(), Ordering::Relaxed);
+        self.progress
+            .handled
+            .store(self.process.handled(), Ordering::Relaxed);
+        self.progress
+            .sent
+            .store(self.process.sent(), Ordering::Relaxed);
         self.process.takable().next().is_some() || self.is_tick_due()
     }
 
     /// Hands the machine's next words on a channel to the streams, while there is room.
     fn write(&mut self, channel: ChannelId) {
         while self.streams.can_write(channel) {
-            self.process.step(Input::Writable(channel), &mut self.effects);
+            self.process
+                .step(Input::Writable(channel), &mut self.effects);
             if self.effects.is_empty() {
                 break;
             }
@@ -181,6 +187,9 @@ impl<A: Application> Driver<A> {
         match event {
             Event::Dialled(channel, hello) => self.step(Input::Dialled(channel, hello)),
             Event::Greeted(channel, generation, greeting) => {
+                if let Greeting::Refused(reason) = &greeting {
+                    tracing::warn!(%channel, reason, "the receiver refuses the stream");
+                }
                 self.step(Input::Greeted(channel, generation, greeting));
             }
             Event::Arrived(channel, generation, frame) => {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::sleep;
 
 use crate::hold::{Hold, Point};
 use crate::protocol::Input;
@@ -14,12 +16,18 @@ use crate::protocol::application::{Application, Capture, Quantities, Setup};
 use crate::protocol::cut::{Facts, Part, Restored};
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, SnapshotId};
-use crate::store::Store;
+use crate::protocol::records::Manifest;
+use crate::store::{Store, StoreError};
 use crate::wire::part::{PartFile, Wanted};
 
 /// Results that may wait for the loop: one for each part under way, of which the machine has at
 /// most a few; what does not fit waits in its task.
 const RESULTS_MAX: usize = 16;
+
+/// How often a store that fails is read before the snapshot counts as unusable, and the pause
+/// between: some seconds, in which a busy disk or a full file table is over.
+const READS_MAX: u32 = 8;
+const READ_PAUSE: Duration = Duration::from_millis(500);
 
 /// What a node knows of its parts.
 pub(super) struct Parts {
@@ -119,7 +127,9 @@ impl Shared {
         part: Box<Part>,
         encoding: JoinHandle<Vec<u8>>,
     ) -> Result<Box<StoredPart>, String> {
-        let state = encoding.await.map_err(|error| format!("encoding the state: {error}"))?;
+        let state = encoding
+            .await
+            .map_err(|error| format!("encoding the state: {error}"))?;
         let (snapshot, this) = (part.snapshot, self.clone());
         let encoded = spawn_blocking(move || this.encode(*part, state)).await;
         let (file, stored) = encoded.map_err(|error| format!("encoding the part: {error}"))?;
@@ -133,7 +143,7 @@ impl Shared {
                 put.await
             }
         };
-        outcome.map_err(|error| chain(&error))?;
+        outcome.map_err(|error| error.to_string())?;
         Ok(Box::new(stored))
     }
 
@@ -154,9 +164,40 @@ impl Shared {
         (bytes, stored)
     }
 
-    async fn get(&self, snapshot: SnapshotId) -> Result<Box<Restored>, String> {
-        let manifest = self.store.manifest(snapshot).await.map_err(|error| chain(&error))?;
-        let file = self.store.get_part(snapshot, &self.name).await.map_err(|error| chain(&error))?;
+    /// Reads a part. A store that does not answer is asked again: only what is certain makes a
+    /// snapshot unusable.
+    async fn get(self: &Arc<Self>, snapshot: SnapshotId) -> Result<Box<Restored>, String> {
+        let mut tries = 0;
+        let (manifest, file) = loop {
+            tries += 1;
+            match self.read(snapshot).await {
+                Ok(read) => break read,
+                Err(StoreError::Failed { .. } | StoreError::TimedOut { .. })
+                    if tries < READS_MAX =>
+                {
+                    sleep(READ_PAUSE).await;
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        };
+        let this = self.clone();
+        let decoding = spawn_blocking(move || this.decode(snapshot, &manifest, file));
+        decoding
+            .await
+            .map_err(|error| format!("decoding the part: {error}"))?
+    }
+
+    async fn read(&self, snapshot: SnapshotId) -> Result<(Manifest, Bytes), StoreError> {
+        let manifest = self.store.manifest(snapshot).await?;
+        Ok((manifest, self.store.get_part(snapshot, &self.name).await?))
+    }
+
+    fn decode(
+        &self,
+        snapshot: SnapshotId,
+        manifest: &Manifest,
+        file: Bytes,
+    ) -> Result<Box<Restored>, String> {
         let wanted = Wanted {
             snapshot,
             process: self.setup.process,
@@ -168,21 +209,7 @@ impl Shared {
         let stored = stored.ok_or_else(|| format!("{snapshot} is not complete"))?;
         let part = PartFile::decode_stored(file, stored)
             .and_then(|part| part.check_for(&wanted).map(|()| part))
-            .map_err(|error| {
-                format!("{}: {error}", Store::part_file(snapshot, &self.name))
-            })?;
+            .map_err(|error| format!("{}: {error}", Store::part_file(snapshot, &self.name)))?;
         Ok(Box::new(part.into_restored()))
     }
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

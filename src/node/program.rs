@@ -1,6 +1,6 @@
 //! A node as a program: its command line, and the one call that gives it to a user's own program.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use super::attend::CollectorAddress;
 use super::{Config, run};
 use crate::job::Job;
 use crate::parent;
-use crate::program::{LogFormat, interrupted, log_to_stderr, runtime};
+use crate::program::{ENDING, LogFormat, interrupted, log_to_stderr, runtime};
 use crate::protocol::application::Application;
 use crate::protocol::process::Settings;
 
@@ -41,6 +41,9 @@ pub struct NodeArguments {
     /// The job's directory, instead of the one the job file names
     #[arg(long, value_name = "DIR", env = "CUTLINE_DIR")]
     dir: Option<PathBuf>,
+    /// Where the other nodes reach this one, if not at the address it listens on
+    #[arg(long, value_name = "ADDR")]
+    advertise: Option<SocketAddr>,
     /// Listen on an address that other hosts reach, without TLS
     #[arg(long)]
     insecure: bool,
@@ -84,18 +87,26 @@ fn start<A: Application>(arguments: NodeArguments) -> anyhow::Result<Outcome> {
         parent::die_with(parent)?;
     }
     let address = arguments.listen;
-    if !is_loopback(address.ip()) && !arguments.insecure {
+    if !address.ip().is_loopback() && !arguments.insecure {
         bail!("{address} can be reached from other hosts, without TLS: allow it by --insecure");
+    }
+    if address.ip().is_unspecified() && arguments.advertise.is_none() {
+        bail!("nobody can connect to {address}: say where others reach this node, by --advertise");
     }
     let config = config(&arguments)?;
     let runtime = runtime().context("starting the runtime")?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let listener = TcpListener::bind(address);
-        let listener = listener.await.with_context(|| format!("listening on {address}"))?;
+        let listener = listener
+            .await
+            .with_context(|| format!("listening on {address}"))?;
         let shutdown = CancellationToken::new();
         tokio::spawn(interrupted(shutdown.clone()));
         Ok(run::<A>(config, listener, shutdown).await)
-    })
+    });
+    // A disk that hangs must not keep the program.
+    runtime.shutdown_timeout(ENDING);
+    outcome
 }
 
 fn config(arguments: &NodeArguments) -> anyhow::Result<Config> {
@@ -105,8 +116,15 @@ fn config(arguments: &NodeArguments) -> anyhow::Result<Config> {
     }
     let topology = job.topology();
     let Some(process) = topology.process(&arguments.process) else {
-        let names: Vec<_> = topology.processes().map(|process| topology.name(process)).collect();
-        bail!("the job has no process '{}': it has {}", arguments.process, names.join(", "));
+        let names: Vec<_> = topology
+            .processes()
+            .map(|process| topology.name(process))
+            .collect();
+        bail!(
+            "the job has no process '{}': it has {}",
+            arguments.process,
+            names.join(", ")
+        );
     };
     let dir: &Path = job.directory();
     Ok(Config {
@@ -120,10 +138,9 @@ fn config(arguments: &NodeArguments) -> anyhow::Result<Config> {
             Some(address) => CollectorAddress::Fixed(address),
             None => CollectorAddress::Published(dir.to_owned()),
         },
+        silence: job.silence(),
+        advertise: arguments.advertise,
+        delay: job.delay(),
         dir: Some(dir.to_owned()),
     })
-}
-
-fn is_loopback(address: IpAddr) -> bool {
-    address.is_loopback() || address == IpAddr::V4(Ipv4Addr::LOCALHOST)
 }

@@ -27,8 +27,8 @@ pub use words::{
 };
 
 use collection::Collection;
-use members::Members;
 use leading::Reread;
+use members::Members;
 use recovery::Phase;
 
 use super::Topology;
@@ -77,6 +77,11 @@ pub struct Collector {
     /// A log record that could not be written, how often, and when it is tried again.
     log_retry: Option<(LogEntry, u32, u64)>,
     reread: Reread,
+    /// Lost nodes whose replacement is asked for once the next generation is on record: a
+    /// collector that has been superseded loses that write, and must not replace anyone.
+    to_replace: Vec<(ProcessId, Incarnation)>,
+    /// The snapshot to go back to if the one a user asked for cannot be loaded.
+    before_restore: SnapshotId,
     /// The time as it was last said, and the time this collector has been awake, which is what
     /// every deadline here is measured in.
     said_ms: u64,
@@ -129,6 +134,8 @@ impl Collector {
             stopping: None,
             log_retry: None,
             reread: Reread::Due(0, 0),
+            to_replace: Vec::new(),
+            before_restore: SnapshotId::default(),
             said_ms: 0,
             now_ms: 0,
         }
@@ -289,7 +296,10 @@ impl Collector {
 
     /// The job cannot go on: everyone is told, nothing further is done.
     fn fail(&mut self, reason: String, effects: &mut Vec<CollectorEffect>) {
-        self.tell_all(&Order::Halt, effects);
+        // Before it leads its term is not its own: the nodes may have a collector that is well.
+        if self.leads() {
+            self.tell_all(&Order::Halt, effects);
+        }
         self.end(&reason, effects);
         effects.push(CollectorEffect::Fail(reason));
     }

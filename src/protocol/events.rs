@@ -152,6 +152,8 @@ pub struct Standing {
     pub generation: Generation,
     /// All ids up to this one have ended.
     pub low: SnapshotId,
+    /// The last id that may have been given out; of later ones this word does not speak.
+    pub last: SnapshotId,
     /// The ids that are open.
     pub open: Vec<SnapshotId>,
     /// The newest complete snapshot of the job.

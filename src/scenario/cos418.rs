@@ -14,6 +14,11 @@ use super::{TIMEOUT, WAIT_TIMEOUT};
 use crate::job::{Document, Job, list, read_text, unfit, unreached};
 use crate::protocol::ids::{ChannelId, ProcessId};
 
+/// How long everything is under way, in ticks. The files count on it that nothing arrives in the
+/// tick in which it is sent; between one and five ticks is what the course's own simulator draws.
+/// The longest leaves most time to do all that is to begin together.
+const DELAY_TICKS: u64 = 5;
+
 /// What the application `token` counts.
 const QUANTITY: &str = "tokens";
 
@@ -65,10 +70,11 @@ impl Scenario {
         tick_ms: u64,
     ) -> Result<Self, ScenarioError> {
         let servers = Servers::read(top)?;
+        let delay = Duration::from_millis(tick_ms.saturating_mul(DELAY_TICKS));
         let snapshots = lines(events.text)
             .filter(|(_, fields)| fields[0] == "snapshot")
             .count();
-        let job = servers.job(events.origin, snapshots as u64)?;
+        let job = servers.job(events.origin, snapshots as u64, delay)?;
         let document = Document::new(events.origin.to_string_lossy(), events.text);
         let total = servers.total();
         let mut script = Script {

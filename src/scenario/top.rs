@@ -113,7 +113,12 @@ impl Servers {
         i64::try_from(sum).unwrap_or(i64::MAX)
     }
 
-    pub(super) fn job(&self, events: &Path, snapshots: u64) -> Result<Job, ScenarioError> {
+    pub(super) fn job(
+        &self,
+        events: &Path,
+        snapshots: u64,
+        delay: Duration,
+    ) -> Result<Job, ScenarioError> {
         let file = std::path::absolute(events).unwrap_or_else(|_| PathBuf::from(events));
         let plain = |byte: u8| {
             if is_plain(byte) {
@@ -138,6 +143,7 @@ impl Servers {
         parts.snapshots.interval = Duration::ZERO;
         parts.snapshots.open_max = parts.snapshots.open_max.max(snapshots.min(OPEN_MAX));
         parts.store.retain = parts.store.retain.max(snapshots);
+        parts.delay = delay;
         Job::new(parts).map_err(|error| match error {
             JobError::Refused(refusals) => ScenarioError::Refused(refusals),
             JobError::Read { path, source } => ScenarioError::Read { path, source },

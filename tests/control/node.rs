@@ -66,6 +66,7 @@ impl Node {
                 handled: AtomicU64::new(30 + u64::from(process.get())),
                 sent: AtomicU64::new(40),
             }),
+            heartbeat: attend::HEARTBEAT_MAX,
         };
         let mut still = Still {
             topology: Arc::clone(topology),

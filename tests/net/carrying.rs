@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use cutline::net::{Event, Timing};
 use cutline::protocol::ids::Generation;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::foreign::{Client, ForeignReceiver};
-use crate::node::{LIMIT, Node, channel, connected, feedback, hello, marker, message, welcome};
+use crate::node::{
+    LIMIT, Node, arrived, channel, connected, feedback, hello, marker, message, quick, welcome,
+};
 
 #[tokio::test]
 async fn messages_and_markers_arrive_in_order_and_feedback_comes_back() {
@@ -112,4 +114,27 @@ async fn streams_that_are_not_read_do_not_starve_another() {
         tokio::spawn(async move { while let Ok(Some(_)) = paused.words.message().await {} });
     assert_eq!(sender.next().await, Event::Writable(channel(1)));
     reading.abort();
+}
+
+#[tokio::test]
+async fn what_is_delayed_comes_later_and_in_order() {
+    const DELAY: Duration = Duration::from_millis(150);
+    const FRAMES: u64 = 50;
+    let timing = Timing {
+        delay: DELAY,
+        ..quick()
+    };
+    let (mut sender, mut receiver) = connected(timing).await;
+    let begin = Instant::now();
+    for number in 1..=FRAMES {
+        sender.write(channel(1), message(number, 10)).await;
+    }
+    let sent = Instant::now();
+    for number in 1..=FRAMES {
+        let event = receiver.next().await;
+        assert_eq!(event, arrived(channel(1), message(number, 10)));
+        assert!(begin.elapsed() >= DELAY, "frame {number} came early");
+    }
+    // Not one after another: each is under way while the others are.
+    assert!(sent.elapsed() < FRAMES as u32 * DELAY / 2);
 }

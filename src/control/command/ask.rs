@@ -162,7 +162,9 @@ pub async fn snapshot(
 ) -> Result<Reply, CommandError> {
     let mut client = connect(&place.directory()?, progress).await?;
     if !wait {
-        let snapshot = client.snapshot(from).await?;
+        let beginning = client.snapshot(from);
+        let waiting = progress.during(|| "for the snapshot to begin".to_owned(), beginning);
+        let snapshot = waiting.await?;
         let object = json!({ "snapshot": snapshot.to_string(), "state": "open" });
         return Ok(told(format, &format!("{snapshot} has begun"), &object));
     }

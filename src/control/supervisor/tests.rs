@@ -4,8 +4,10 @@ use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
 use super::*;
+use crate::control::directory::JobDirectory;
 use crate::control::incarnations::{Condition, all, newest};
 use crate::control::stop::down;
+use crate::job::Restarts;
 
 /// A condition that a test waits for comes within this, or the test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -133,7 +135,10 @@ fn over_the_limit_the_job_fails_with_the_cause_and_the_last_lines() {
     let script = "echo starting; echo 'out of luck' >&2; exit 7";
     let running = Running::begin(plan(&top, 2, &[("p1", script), ("p2", "sleep 60")]));
     let other = running.newest("p2");
-    let deaths = || matches!(running.notice(|n| matches!(n, Programs::Died { .. })), Programs::Died { lines, .. } if lines == ["starting", "out of luck"]);
+    let deaths = || {
+        let died = running.notice(|notice| matches!(notice, Programs::Died { .. }));
+        matches!(died, Programs::Died { lines, .. } if lines == ["starting", "out of luck"])
+    };
     assert!(deaths() && deaths() && deaths());
     let Ending::Failed(reason) = running.thread.join().unwrap().unwrap() else {
         panic!("the job did not fail");
@@ -239,6 +244,17 @@ fn a_node_that_never_joins_is_replaced_when_it_has_had_its_time() {
     });
     assert!(first.exists() && running.newest("p1") != first);
     running.end().unwrap();
+}
+
+#[test]
+fn a_job_whose_directory_is_removed_ends() {
+    let top = tempfile::tempdir().unwrap();
+    let running = Running::begin(plan(&top, 3, &[("p1", "sleep 60")]));
+    let process = running.newest("p1");
+    std::fs::remove_dir_all(running.directory.root()).unwrap();
+    let ending = running.thread.join().unwrap().unwrap();
+    assert!(matches!(ending, Ending::Failed(reason) if reason.contains("has removed")));
+    assert!(!process.exists());
 }
 
 #[test]

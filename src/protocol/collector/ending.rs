@@ -79,6 +79,9 @@ impl Collector {
         let snapshot = manifest.snapshot;
         let manifest = match outcome {
             Outcome::Created => manifest,
+            Outcome::Exists(Record::Manifest(stands)) if stands.term > self.term => {
+                return self.fenced(stands.term, effects);
+            }
             Outcome::Exists(Record::Manifest(stands)) => *stands,
             Outcome::Exists(_) => return,
             Outcome::Failed(reason) => return self.stuck(manifest, &reason, effects),
@@ -212,7 +215,11 @@ impl Collector {
     }
 
     /// Aborts what takes too long, naming those it waits for; writes again what got stuck.
+    /// Only a collector that leads may: what is open may be another's.
     pub(super) fn look_for_deadlines(&mut self, effects: &mut Vec<CollectorEffect>) {
+        if !self.leads() {
+            return;
+        }
         let timeout_ms = self.policy.timeout_ms;
         let mut late = Vec::new();
         for (&snapshot, open) in &mut self.collection.open {

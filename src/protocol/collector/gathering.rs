@@ -100,6 +100,9 @@ impl Collector {
         };
         let ours = match outcome {
             Outcome::Created => true,
+            Outcome::Exists(Record::Begun(begun)) if begun.term > self.term => {
+                return self.fenced(begun.term, effects);
+            }
             Outcome::Exists(Record::Begun(begun)) => begun.nonce == self.nonce,
             Outcome::Exists(_) => false,
             Outcome::Failed(reason) => {

@@ -86,6 +86,7 @@ impl Collector {
             }
             Phase::Running if holding == Some(Holding::Prepared(generation)) => {
                 self.run(process, effects);
+                self.trigger_again(process, effects);
             }
             Phase::Running if holding == Some(Holding::Running(generation)) => {
                 self.trigger_again(process, effects);
@@ -98,6 +99,7 @@ impl Collector {
         let standing = Standing {
             generation: self.generation,
             low: self.collection.low(),
+            last: self.collection.last(),
             open: self.collection.open().collect(),
             complete: self.restore_point(),
         };
@@ -145,11 +147,21 @@ impl Collector {
                 process,
                 incarnation,
             )));
-            effects.push(CollectorEffect::Replace(process, incarnation));
+            self.to_replace.push((process, incarnation));
             self.lost_one(effects);
             if let Some(claimant) = claimant {
                 self.joining(claimant, effects);
             }
+        }
+        if !matches!(self.phase, Phase::Ending(_) | Phase::Recording(_)) {
+            self.replace_lost(effects);
+        }
+    }
+
+    /// Asks for other nodes in the place of those lost.
+    pub(super) fn replace_lost(&mut self, effects: &mut Vec<CollectorEffect>) {
+        for (process, incarnation) in std::mem::take(&mut self.to_replace) {
+            effects.push(CollectorEffect::Replace(process, incarnation));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::recovery::Phase;
 use super::{Announcement, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
-use crate::protocol::ids::Generation;
+use crate::protocol::ids::{Generation, Term};
 use crate::protocol::records::{LogEntry, Outcome, Record, Records};
 
 /// Whether the store was read again after the term was taken.
@@ -73,11 +73,7 @@ impl Collector {
     }
 
     /// Takes the next term.
-    fn read_first(
-        &mut self,
-        records: Result<Records, String>,
-        effects: &mut Vec<CollectorEffect>,
-    ) {
+    fn read_first(&mut self, records: Result<Records, String>, effects: &mut Vec<CollectorEffect>) {
         let records = match records {
             Ok(records) => records,
             Err(reason) => return self.fail(reason, effects),
@@ -111,9 +107,7 @@ impl Collector {
     ) {
         match outcome {
             Outcome::Exists(Record::Log(stands)) if stands.nonce != self.nonce => {
-                let reason = format!("another collector leads, in term {}", stands.term);
-                self.end(&reason, effects);
-                return effects.push(CollectorEffect::Fenced(stands.term));
+                return self.fenced(stands.term, effects);
             }
             Outcome::Failed(reason) => {
                 let tries = self.log_retry.as_ref().map_or(0, |(_, tries, _)| *tries) + 1;
@@ -133,6 +127,7 @@ impl Collector {
                 self.generation = begun.generation;
                 self.origins.insert(begun.generation, begun.restored);
                 self.phase = Phase::Gathering;
+                self.replace_lost(effects);
                 effects.push(CollectorEffect::Announce(Announcement::Restoring(
                     begun.generation,
                     begun.restored,
@@ -157,6 +152,7 @@ impl Collector {
     fn lead(&mut self, entry: LogEntry, effects: &mut Vec<CollectorEffect>) {
         self.term = entry.term;
         self.phase = Phase::Surveying;
+        effects.push(CollectorEffect::Lead);
         self.abort_all("its collector was lost", effects);
         for process in self.topology.processes() {
             self.welcome(process, effects);
@@ -164,6 +160,13 @@ impl Collector {
         if self.generation == Generation::default() {
             self.phase = Phase::Ending(None);
         }
+    }
+
+    /// Another collector has written what only a later term writes: this one leads no more.
+    pub(super) fn fenced(&mut self, term: Term, effects: &mut Vec<CollectorEffect>) {
+        let reason = format!("another collector leads, in term {term}");
+        self.end(&reason, effects);
+        effects.push(CollectorEffect::Fenced(term));
     }
 
     pub(super) fn leads(&self) -> bool {

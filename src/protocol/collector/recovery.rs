@@ -73,6 +73,7 @@ impl Collector {
             ));
         }
         self.restoring = Some(asker);
+        self.before_restore = self.restore_point();
         self.unusable.clear();
         self.recover(target, "the job is being restored", effects);
         Ok(())
@@ -140,8 +141,18 @@ impl Collector {
         let (snapshot, name) = (self.restored(), self.topology.name(process));
         let reason = format!("{snapshot} cannot be restored: {name}: {reason}");
         self.unusable.insert(snapshot);
+        if !self.unusable.contains(&self.before_restore)
+            && let Some(asker) = self.restoring.take()
+        {
+            // What a user asked for is not worth the job: it goes on from where a loss would
+            // have taken it.
+            let before = self.before_restore;
+            let answer = format!("{reason}; the job goes back to {before} instead");
+            effects.push(CollectorEffect::Answer(asker, Err(answer)));
+            return self.recover(Some(before), "the job is being restored", effects);
+        }
         if !self.policy.fall_back {
-            let remedy = "name another one: cutline restore ID, or allow it: store.fall_back";
+            let remedy = "allow an older one to be taken: store.fall_back = true";
             return self.fail(format!("{reason}; {remedy}"), effects);
         }
         effects.push(CollectorEffect::Announce(Announcement::Failed(
@@ -190,7 +201,7 @@ impl Collector {
     /// Nothing is open any more, so the choice is final: store the next generation.
     fn next_generation(&mut self, target: Option<SnapshotId>, effects: &mut Vec<CollectorEffect>) {
         let Some(restored) = target.or_else(|| self.choose()) else {
-            let reason = "no snapshot of this job can be restored; name one: cutline restore ID";
+            let reason = "no snapshot of this job can be restored: `cutline verify --all` says why";
             return self.fail(reason.to_owned(), effects);
         };
         let begun = GenerationEntry {

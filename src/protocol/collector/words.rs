@@ -80,6 +80,8 @@ pub enum CollectorEffect {
     Read,
     /// Create this record, conditionally, and answer with [`CollectorInput::Created`].
     Create(Record),
+    /// The term is this collector's: let everyone find it, and nobody before.
+    Lead,
     /// Tell this incarnation of a node.
     Tell(ProcessId, Incarnation, Directive),
     /// Tell this incarnation of a node, then close its control stream.

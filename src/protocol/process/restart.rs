@@ -45,10 +45,12 @@ impl<A: Application> Process<A> {
         }
     }
 
-    /// What the collector does not name as open has ended.
+    /// What the collector does not name as open has ended, unless it has begun since.
     fn welcomed(&mut self, standing: &Standing, effects: &mut Vec<Effect>) {
         let open = self.recordings.keys().copied();
-        let gone: Vec<_> = open.filter(|id| !standing.open.contains(id)).collect();
+        let gone: Vec<_> = open
+            .filter(|id| *id <= standing.last && !standing.open.contains(id))
+            .collect();
         for snapshot in gone {
             self.end(snapshot, effects);
         }

@@ -129,6 +129,7 @@ fn every_order_of_the_collector_comes_through() {
     let standing = Standing {
         generation,
         low: SnapshotId::new(2),
+        last: SnapshotId::new(4),
         open: vec![SnapshotId::new(3), snapshot],
         complete: SnapshotId::new(1),
     };
@@ -192,7 +193,7 @@ fn what_is_no_word_is_refused_by_name() {
     let message = CollectorSaid::try_from(empty).unwrap_err().to_string();
     assert_eq!(message, "the collector's word is missing on the wire");
     assert!(matches!(
-        mode(0),
+        read_mode(0),
         Err(WireError::Unknown { what: "mode", .. })
     ));
 }

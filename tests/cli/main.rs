@@ -1,101 +1,14 @@
-//! What `cutline` says, where, and with which exit status. Nothing here needs a running job.
+//! What `cutline` says, where, and with which exit status; `running` is about jobs that run.
+
+#![allow(clippy::unwrap_used)] // Clippy takes only the tests themselves for tests.
+
+mod folder;
+mod running;
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-use tempfile::TempDir;
-
-const JOB: &str = r#"
-processes = ["alice", "bob"]
-topology = "ring"
-[application]
-name = "bank"
-"#;
-
-/// A folder with a job file in it, and the program to be asked there.
-struct Folder {
-    top: TempDir,
-}
-
-impl Folder {
-    fn new() -> Self {
-        let top = tempfile::tempdir().unwrap();
-        fs::write(top.path().join("bank.toml"), JOB).unwrap();
-        Self { top }
-    }
-
-    /// With the directory of a job that was up once.
-    fn with_job(name: &str) -> Self {
-        let folder = Self::new();
-        folder.add_job(name);
-        folder
-    }
-
-    fn add_job(&self, name: &str) {
-        let directory = self.path().join(name);
-        fs::create_dir_all(&directory).unwrap();
-        fs::write(
-            directory.join("job.toml"),
-            format!("name = \"bank\"\n{JOB}"),
-        )
-        .unwrap();
-    }
-
-    fn path(&self) -> &Path {
-        self.top.path()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cutline"));
-        command
-            .args(arguments)
-            .current_dir(self.path())
-            .stdin(Stdio::null());
-        for variable in ["DIR", "JOB", "FORMAT", "LOG_FORMAT", "DETACH"] {
-            command.env_remove(format!("CUTLINE_{variable}"));
-        }
-        command
-    }
-
-    fn ask(&self, arguments: &[&str]) -> Answer {
-        Answer::of(&self.command(arguments).output().unwrap())
-    }
-}
-
-#[derive(Debug)]
-struct Answer {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Answer {
-    fn of(output: &Output) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        Self {
-            code: output.status.code().expect("it was not killed"),
-            out: text(&output.stdout),
-            err: text(&output.stderr),
-        }
-    }
-
-    /// It could not be asked: nothing on standard output, and this on standard error.
-    fn assert_error(&self, words: &[&str]) {
-        assert_eq!((self.code, self.out.as_str()), (2, ""), "{self:?}");
-        for word in words {
-            assert!(self.err.contains(word), "'{word}' is not in {}", self.err);
-        }
-    }
-
-    /// The answer is no, for this reason.
-    fn assert_no(&self, words: &[&str]) {
-        assert_eq!((self.code, self.out.as_str()), (1, ""), "{self:?}");
-        for word in words {
-            assert!(self.err.contains(word), "'{word}' is not in {}", self.err);
-        }
-    }
-}
+use folder::{Answer, Folder, JOB};
 
 #[test]
 fn a_sound_job_file_is_a_yes_on_standard_output() {

@@ -1,0 +1,15 @@
+//! Whole jobs on real processes, with real kills: what the job promises when programs die, are
+//! paused, find their disk full or a part damaged. What a scenario file can say is said in one;
+//! the rest uses the programs as a user does.
+//!
+//! Each test has a folder of its own, and ends by looking that no process is left of it.
+
+#![allow(clippy::unwrap_used)] // Clippy takes only the tests themselves for tests.
+
+mod asked;
+mod cos418;
+mod losses;
+mod points;
+mod ran;
+mod running;
+mod stage;

@@ -1,0 +1,445 @@
+//! Words of the past. What a process is told by an older term, or what comes on streams of an
+//! older generation, changes nothing in it: a node that was paused is a zombie, and so is a
+//! collector. And what has ended is not opened again.
+
+use cutline::protocol::events::{Holding, Order, Report};
+use cutline::protocol::frame::{Feedback, Greeting};
+use cutline::protocol::ids::Generation;
+use cutline::protocol::link::Limits;
+use cutline::protocol::mode::Mode;
+use cutline::protocol::{Effect, Input};
+
+use crate::solo::{
+    G1, G2, PEER, Solo, T1, T2, batch, captured, ch, declined, expects, marker, on_disk, restored,
+    s, standing, stored, topology,
+};
+
+const IN: &str = "p1→p2";
+const OUT: &str = "p2→p1";
+const G3: Generation = Generation::new(3);
+
+fn fresh() -> Solo {
+    Solo::new(&topology(2, &[IN, OUT]), 2, Limits::default())
+}
+
+/// p2 in the first generation, its streams open.
+fn running() -> Solo {
+    let mut solo = Solo::running(&topology(2, &[IN, OUT]), 2, Limits::default());
+    solo.opened(IN);
+    solo.welcomed(OUT, expects(1, 1));
+    solo
+}
+
+/// p2 taken back: in the second generation, in the second term, from s7.
+fn taken_back() -> Solo {
+    let mut solo = running();
+    solo.told(T2, Order::Prepare(G2, s(7)));
+    let part = restored(&topology(2, &[IN, OUT]), 2, 7);
+    solo.step(Input::Loaded(G2, Ok(part)));
+    solo.told(T2, Order::Run(G2));
+    assert_eq!(solo.process.holding(), Holding::Running(G2));
+    solo
+}
+
+#[test]
+fn frames_and_words_of_an_older_generation_change_nothing() {
+    let mut solo = taken_back();
+    let refused = Greeting::Refused("no".to_owned());
+    let welcome = Greeting::Welcome {
+        incarnation: PEER,
+        feedback: expects(1, 1),
+    };
+    let zombies = [
+        Input::Arrived(ch(IN), G1, batch(1, &[9])),
+        Input::Arrived(ch(IN), G1, marker(8, 1, 0)),
+        Input::Heard(ch(OUT), G1, expects(1, 1)),
+        Input::Greeted(ch(OUT), G1, welcome),
+        Input::Greeted(ch(OUT), G1, refused),
+    ];
+    for zombie in zombies {
+        assert!(solo.is_unmoved_by(zombie.clone()), "{zombie:?}");
+    }
+}
+
+#[test]
+fn frames_and_words_of_a_newer_generation_change_nothing_either() {
+    let mut solo = running();
+    assert!(solo.is_unmoved_by(Input::Arrived(ch(IN), G2, batch(1, &[9]))));
+    assert!(solo.is_unmoved_by(Input::Heard(ch(OUT), G2, expects(1, 1))));
+}
+
+#[test]
+fn parts_loaded_or_stored_for_an_older_generation_change_nothing() {
+    let mut solo = running();
+    solo.trigger(1);
+    solo.write_all(OUT);
+    let effects = solo.arrived(IN, marker(1, 1, 0));
+    let part = stored(&effects).expect("whole").clone();
+    solo.told(T2, Order::Prepare(G2, s(7)));
+    let graph = topology(2, &[IN, OUT]);
+    assert!(
+        solo.is_unmoved_by(Input::Stored(s(1), Ok(on_disk(&part)))),
+        "while loading"
+    );
+    let zombie = Input::Loaded(G1, Ok(restored(&graph, 2, 3)));
+    assert!(
+        solo.is_unmoved_by(zombie),
+        "nor is the part of another generation taken"
+    );
+    solo.step(Input::Loaded(G2, Ok(restored(&graph, 2, 7))));
+    solo.told(T2, Order::Run(G2));
+    assert!(solo.is_unmoved_by(Input::Stored(s(1), Ok(on_disk(&part)))));
+    assert!(solo.is_unmoved_by(Input::Stored(s(1), Err("late".to_owned()))));
+    assert!(solo.is_unmoved_by(Input::Loaded(G2, Ok(restored(&graph, 2, 7)))));
+    assert!(solo.is_unmoved_by(Input::Loaded(G1, Err("late".to_owned()))));
+}
+
+#[test]
+fn orders_about_a_generation_that_is_over_change_nothing() {
+    let mut solo = taken_back();
+    for order in [
+        Order::Prepare(G1, s(3)),
+        Order::Prepare(G2, s(7)),
+        Order::Run(G1),
+        Order::Run(G2),
+        Order::Run(G3),
+    ] {
+        let directive = cutline::protocol::events::Directive { term: T2, order };
+        assert!(
+            solo.is_unmoved_by(Input::Directive(directive.clone())),
+            "{directive:?}"
+        );
+    }
+}
+
+#[test]
+fn the_word_of_an_older_term_changes_nothing() {
+    let mut solo = taken_back();
+    for order in [
+        Order::Trigger(s(8), Mode::Classic),
+        Order::Prepare(G3, s(0)),
+        Order::Ended {
+            snapshot: s(9),
+            complete: false,
+            low: s(9),
+        },
+        standing(G2, 9, &[]),
+        Order::Refused("no".to_owned()),
+        Order::Halt,
+    ] {
+        let directive = cutline::protocol::events::Directive { term: T1, order };
+        assert!(
+            solo.is_unmoved_by(Input::Directive(directive.clone())),
+            "{directive:?}"
+        );
+    }
+    assert!(
+        captured(&solo.told(T2, Order::Trigger(s(8), Mode::Classic))),
+        "of its own it does"
+    );
+}
+
+#[test]
+fn a_run_counts_only_for_what_is_prepared() {
+    let mut solo = fresh();
+    solo.told(T1, Order::Run(G1));
+    assert_eq!(solo.process.holding(), Holding::Nothing);
+    solo.told(T1, Order::Prepare(G2, s(0)));
+    solo.told(T1, Order::Run(G1));
+    assert_eq!(solo.process.holding(), Holding::Prepared(G2));
+}
+
+#[test]
+fn an_older_hello_is_refused_for_good_and_a_newer_one_is_asked_to_wait() {
+    let refused = Greeting::Refused("generation g1 is over".to_owned());
+    let mut solo = fresh();
+    assert_eq!(
+        solo.dialled(IN, G1, PEER),
+        Greeting::NotYet,
+        "it has none yet"
+    );
+    let mut solo = running();
+    assert_eq!(solo.dialled(IN, G2, PEER), Greeting::NotYet);
+    assert!(solo.arrived(IN, batch(1, &[9])).is_empty());
+    assert_eq!(solo.take_all().len(), 0);
+    assert_eq!(solo.handled(IN), 1, "the stream there is goes on");
+    solo.told(T2, Order::Prepare(G2, s(7)));
+    assert_eq!(solo.dialled(IN, G1, PEER), refused, "while it loads");
+    assert_eq!(solo.dialled(IN, G2, PEER), Greeting::NotYet);
+    solo.step(Input::Loaded(
+        G2,
+        Ok(restored(&topology(2, &[IN, OUT]), 2, 7)),
+    ));
+    assert_eq!(solo.dialled(IN, G1, PEER), refused, "when it is prepared");
+    assert!(matches!(
+        solo.dialled(IN, G2, PEER),
+        Greeting::Welcome { .. }
+    ));
+    assert_eq!(solo.dialled(IN, G3, PEER), Greeting::NotYet);
+    assert_eq!(taken_back().dialled(IN, G1, PEER), refused, "when it runs");
+}
+
+#[test]
+fn a_hello_for_another_job_or_another_place_is_refused_by_name() {
+    let mut solo = running();
+    let mut hello = solo.hello(G1, PEER);
+    hello.topology ^= 1;
+    let effects = solo.step(Input::Dialled(ch(IN), hello));
+    let [Effect::Greet(_, Greeting::Refused(reason))] = effects.as_slice() else {
+        panic!("{effects:?}");
+    };
+    assert!(
+        reason.contains("topology") && reason.contains("job file"),
+        "{reason}"
+    );
+    for wrong in ["p2→p1", "p1→p2#2", "p1→p3"] {
+        let hello = solo.hello(G1, PEER);
+        let effects = solo.step(Input::Dialled(ch(wrong), hello));
+        let [Effect::Greet(_, Greeting::Refused(reason))] = effects.as_slice() else {
+            panic!("{effects:?}");
+        };
+        assert_eq!(*reason, format!("{wrong} does not lead here"));
+    }
+}
+
+#[test]
+fn preparing_drops_queues_streams_and_recordings_of_the_generation_before() {
+    let mut solo = running();
+    solo.send(OUT, 9);
+    solo.arrived(IN, batch(1, &[9]));
+    solo.trigger(1);
+    let effects = solo.told(T1, Order::Prepare(G2, s(7)));
+    let hung_up = effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Hangup(_, None)));
+    assert_eq!(hung_up.count(), 2);
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Forget(id) if *id == s(1)))
+    );
+    assert!(
+        matches!(
+            effects.last(),
+            Some(Effect::Load(generation, id)) if (*generation, *id) == (G2, s(7))
+        )
+    );
+    solo.step(Input::Loaded(
+        G2,
+        Ok(restored(&topology(2, &[IN, OUT]), 2, 7)),
+    ));
+    solo.told(T1, Order::Run(G2));
+    assert_eq!(solo.take_all().len(), 0, "nothing of it is handled");
+    assert_eq!(solo.process.outboxes()[0].queued_bytes(), 0, "nor sent");
+    assert!(!captured(&solo.trigger(1)), "nor recorded");
+}
+
+#[test]
+fn until_run_frames_are_queued_and_nothing_is_handled() {
+    let mut solo = fresh();
+    let effects = solo.told(T1, Order::Prepare(G1, s(0)));
+    assert!(
+        matches!(
+            effects.last(),
+            Some(Effect::Report(Report::Ready(generation))) if *generation == G1
+        )
+    );
+    solo.opened(IN);
+    solo.arrived(IN, batch(1, &[9]));
+    solo.arrived(IN, marker(1, 1, 1));
+    assert!(solo.take_all().is_empty());
+    assert!(solo.step(Input::Take(ch(IN), 9)).is_empty());
+    assert_eq!((solo.handled(IN), solo.process.pace()), (0, None));
+    let refused = solo.step(Input::Command(format!("send {OUT} 9")));
+    assert!(matches!(refused.as_slice(), [Effect::Commanded(Err(_))]));
+    let (id, reason) = declined(&solo.trigger(2))
+        .map(|(id, why)| (id, why.to_owned()))
+        .unwrap();
+    assert_eq!((id, reason.as_str()), (s(2), "the process is not running"));
+    solo.told(T1, Order::Run(G1));
+    assert!(captured(&solo.take_all()), "now the marker counts");
+    assert_eq!(solo.handled(IN), 1);
+}
+
+#[test]
+fn a_prepare_that_is_repeated_is_answered_again() {
+    let mut solo = fresh();
+    solo.told(T1, Order::Prepare(G1, s(7)));
+    let effects = solo.step(Input::Loaded(G1, Err("checksum".to_owned())));
+    let [Effect::Report(Report::Unready(generation, reason))] = effects.as_slice() else {
+        panic!("{effects:?}");
+    };
+    assert_eq!((*generation, reason.as_str()), (G1, "checksum"));
+    assert_eq!(solo.process.holding(), Holding::Nothing, "never half of it");
+    // Nobody may have heard that: the control stream broke.
+    let effects = solo.told(T1, Order::Prepare(G1, s(7)));
+    assert!(matches!(effects.as_slice(), [Effect::Load(generation, _)] if *generation == G1));
+    solo.step(Input::Loaded(
+        G1,
+        Ok(restored(&topology(2, &[IN, OUT]), 2, 7)),
+    ));
+    let effects = solo.told(T1, Order::Prepare(G1, s(7)));
+    assert!(
+        matches!(effects.as_slice(), [Effect::Report(Report::Ready(_))]),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn a_part_that_is_not_this_ones_is_not_restored() {
+    let graph = topology(2, &[IN, OUT]);
+    let other = topology(2, &[IN]);
+    let mut gap = restored(&graph, 2, 7);
+    let cutline::protocol::frame::Frame::Messages(share) = batch(2, &[9]) else {
+        unreachable!("a batch is one of messages");
+    };
+    gap.part.inputs[0].share.push(share);
+    let mut torn = restored(&graph, 2, 7);
+    torn.state = "no diary".into();
+    for (part, why) in [
+        (
+            restored(&graph, 1, 7),
+            "the part is of p1 in s7, not of p2 in s7",
+        ),
+        (
+            restored(&graph, 2, 6),
+            "the part is of p2 in s6, not of p2 in s7",
+        ),
+        (restored(&other, 2, 7), "other channels than the topology"),
+        (gap, "what it recorded on p1→p2 has gaps"),
+        (torn, "expected"),
+    ] {
+        let mut solo = fresh();
+        solo.told(T1, Order::Prepare(G1, s(7)));
+        let effects = solo.step(Input::Loaded(G1, Ok(part)));
+        let [Effect::Report(Report::Unready(_, reason))] = effects.as_slice() else {
+            panic!("{effects:?}");
+        };
+        assert!(reason.contains(why), "{reason}");
+        assert_eq!(solo.process.holding(), Holding::Nothing);
+    }
+}
+
+#[test]
+fn a_welcome_ends_the_recordings_it_does_not_name() {
+    let mut solo = running();
+    solo.trigger(1);
+    solo.trigger(2);
+    solo.trigger(3);
+    assert_eq!(solo.open_recordings(), [s(1), s(2), s(3)]);
+    let effects = solo.told(T2, standing(G1, 1, &[3]));
+    let forgotten = effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Forget(_)));
+    assert_eq!(forgotten.count(), 2);
+    assert_eq!(solo.open_recordings(), [s(3)]);
+    let (frames, effects) = solo.write_all(OUT);
+    assert_eq!(frames.len(), 3, "markers keep their ordinals, ended or not");
+    assert!(stored(&effects).is_none());
+    assert!(
+        solo.arrived(IN, marker(2, 1, 0)).is_empty(),
+        "a late marker closes nothing"
+    );
+    assert!(stored(&solo.arrived(IN, marker(3, 2, 0))).is_some());
+}
+
+#[test]
+fn a_welcome_does_not_end_what_has_begun_since_it_was_said() {
+    let mut solo = running();
+    // The marker of s2, which another process was told of, was faster than the welcome.
+    solo.arrived(IN, marker(2, 1, 0));
+    assert!(captured(&solo.take_all()));
+    solo.told(T1, standing(G1, 1, &[]));
+    assert_eq!(solo.open_recordings(), [s(2)]);
+    solo.write_all(OUT);
+    solo.told(T1, standing(G1, 2, &[]));
+    assert!(solo.open_recordings().is_empty());
+}
+
+#[test]
+fn a_welcome_is_told_again_what_is_on_disk() {
+    let mut solo = running();
+    solo.trigger(1);
+    solo.write_all(OUT);
+    let effects = solo.arrived(IN, marker(1, 1, 0));
+    let part = on_disk(stored(&effects).unwrap());
+    let before = solo.told(T1, standing(G1, 0, &[1]));
+    assert!(before.is_empty(), "it is not on disk yet: {before:?}");
+    solo.step(Input::Stored(s(1), Ok(part)));
+    let effects = solo.told(T2, standing(G1, 0, &[1]));
+    let [
+        Effect::Report(Report::Stored {
+            snapshot,
+            generation,
+            ..
+        }),
+    ] = effects.as_slice()
+    else {
+        panic!("{effects:?}");
+    };
+    assert_eq!((*snapshot, *generation), (s(1), G1));
+}
+
+/// Late markers of s2, of the ids below the low watermark, and of one that has not ended.
+fn late_markers_are_ignored(mut solo: Solo, ended: &[u64], open: u64) {
+    for (ordinal, &snapshot) in (1..).zip(ended) {
+        solo.arrived(IN, marker(snapshot, ordinal, 0));
+        let effects = solo.take_all();
+        assert!(
+            effects.is_empty(),
+            "s{snapshot} is not opened again: {effects:?}"
+        );
+        let (frames, _) = solo.write_all(OUT);
+        assert!(frames.is_empty(), "nor forwarded: {frames:?}");
+        assert!(solo.trigger(snapshot).is_empty(), "nor triggered");
+    }
+    solo.arrived(IN, marker(open, ended.len() as u64 + 1, 0));
+    assert!(captured(&solo.take_all()), "s{open} has not ended");
+}
+
+#[test]
+fn a_late_marker_of_an_ended_snapshot_neither_opens_it_again_nor_is_forwarded() {
+    let ended = |snapshot, low| Order::Ended {
+        snapshot: s(snapshot),
+        complete: false,
+        low: s(low),
+    };
+    let mut solo = running();
+    solo.told(T1, ended(2, 0));
+    late_markers_are_ignored(solo, &[2], 1);
+    let mut solo = running();
+    solo.told(T1, ended(2, 0));
+    solo.told(T1, ended(5, 4));
+    late_markers_are_ignored(solo, &[2, 1, 3, 4, 5], 6);
+    let mut solo = running();
+    solo.told(T1, standing(G1, 4, &[6]));
+    late_markers_are_ignored(solo, &[3, 4], 5);
+    let mut solo = running();
+    solo.told(T1, ended(5, 4));
+    solo.told(T1, standing(G1, 2, &[]));
+    late_markers_are_ignored(solo, &[4, 5], 6);
+}
+
+#[test]
+fn the_low_watermark_ends_what_no_word_came_of() {
+    let mut solo = running();
+    solo.trigger(1);
+    solo.trigger(2);
+    let low = Order::Ended {
+        snapshot: s(3),
+        complete: true,
+        low: s(3),
+    };
+    solo.told(T1, low);
+    assert!(solo.open_recordings().is_empty());
+}
+
+#[test]
+fn what_a_closed_stream_leaves_behind_changes_nothing() {
+    let mut solo = running();
+    solo.step(Input::Broken(ch(IN)));
+    solo.step(Input::Broken(ch(OUT)));
+    assert!(solo.is_unmoved_by(Input::Arrived(ch(IN), G1, batch(1, &[9]))));
+    let nonsense = Feedback { ..expects(99, 99) };
+    assert!(solo.is_unmoved_by(Input::Heard(ch(OUT), G1, nonsense)));
+}
