@@ -70,7 +70,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("net", &["protocol", "wire"]),
-    ("hold", &[]),
+    ("hold", &["name"]),
     ("parent", &[]),
     ("program", &[]),
     ("name", &[]),

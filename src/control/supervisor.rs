@@ -40,6 +40,9 @@ const HALT_GRACE: Duration = Duration::from_secs(1);
 /// first time it is not tried again, as it would only say the same.
 const COULD_NOT_START: i32 = 2;
 
+/// The collector ends with this status when the job cannot go on.
+const JOB_HAS_FAILED: i32 = 1;
+
 /// From one look at the job's directory to the next.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -57,12 +60,6 @@ pub async fn supervise(
     tell: &dyn Fn(Notice),
 ) -> Result<Ending, StartError> {
     let mut supervisor = Supervisor::new(plan, tell);
-    let swept = stop::sweep(&plan.directory).await;
-    if swept.count() > 0 {
-        supervisor.tell(Programs::Swept {
-            pids: [swept.ended, swept.killed].concat(),
-        });
-    }
     let ending = supervisor.run(events, shutdown).await;
     supervisor.end(hurry).await;
     ending
@@ -75,6 +72,10 @@ struct Seat<'a> {
     current: Option<Current>,
     /// When to start it again.
     due: Option<Instant>,
+    /// Its last incarnation ended with success, as programs do when the job has ended.
+    has_ended: bool,
+    /// What is told of that when it turns out that the job has not.
+    untold: Option<Programs>,
 }
 
 /// The incarnation that counts; others of the same program have been given up.
@@ -108,6 +109,8 @@ impl<'a> Supervisor<'a> {
                 restarts: Used::default(),
                 current: None,
                 due: None,
+                has_ended: false,
+                untold: None,
             };
             (member.who.clone(), seat)
         });
@@ -170,9 +173,18 @@ impl<'a> Supervisor<'a> {
                 return Ok(self.replace(&who, |current| current.since.elapsed() >= silence));
             }
             News::Finished => return Ok(Some(Ending::Finished)),
-            News::Failed(reason) => return Ok(Some(Ending::Failed(reason))),
+            News::Failed(reason) => return self.failed(reason),
         }
         Ok(None)
+    }
+
+    /// The collector says that the job cannot go on.
+    fn failed(&self, reason: String) -> Step {
+        if self.has_run {
+            Ok(Some(Ending::Failed(reason)))
+        } else {
+            Err(StartError::Job(reason))
+        }
     }
 
     fn start(&mut self, who: &Who) -> Result<OsProcess, StartError> {
@@ -208,6 +220,7 @@ impl<'a> Supervisor<'a> {
             log_from,
         });
         seat.due = None;
+        seat.has_ended = false;
         self.children
             .spawn(async move { (pid, child.wait().await) });
         Ok(process)
@@ -230,18 +243,41 @@ impl<'a> Supervisor<'a> {
         if code == Some(COULD_NOT_START) && !self.has_run {
             return Err(StartError::Program { who, lines });
         }
-        self.tell(Programs::Died {
+        let died = Programs::Died {
             who: who.clone(),
             pid,
             how: how.clone(),
             lines: lines.clone(),
-        });
+        };
+        if code == Some(0) {
+            seat.untold = Some(died);
+        } else {
+            self.tell(died);
+        }
+        if let Some(ending) = self.told_by_exit(&who, code, &lines)? {
+            return Ok(Some(ending));
+        }
         let grace = if code == Some(0) {
             HALT_GRACE
         } else {
             Duration::ZERO
         };
         Ok(self.start_again(&who, grace, &how, &lines))
+    }
+
+    /// The job's end, where the word of it was lost: the collector ends with a failure of its own
+    /// only if the job has failed, and everything ends with success only if the job has.
+    fn told_by_exit(&mut self, who: &Who, code: Option<i32>, lines: &[String]) -> Step {
+        if *who == Who::Collector && code == Some(JOB_HAS_FAILED) {
+            let last = lines
+                .last()
+                .map_or("the collector does not say why", String::as_str);
+            return self.failed(last.to_owned());
+        }
+        let seat = self.seats.get_mut(who).expect("only members are started");
+        seat.has_ended = code == Some(0);
+        let have_all = self.seats.values().all(|seat| seat.has_ended);
+        Ok(have_all.then_some(Ending::Finished))
     }
 
     /// Plans the next start of a program, unless it has used up its restarts.
@@ -280,6 +316,10 @@ impl<'a> Supervisor<'a> {
         let due = self.seats.iter().filter(|(_, seat)| is_due(seat));
         let due: Vec<_> = due.map(|(who, _)| who.clone()).collect();
         for who in due {
+            let seat = self.seats.get_mut(&who).expect("only members are started");
+            if let Some(untold) = seat.untold.take() {
+                self.tell(untold);
+            }
             match self.start(&who) {
                 Ok(process) => self.tell(Programs::Restarted {
                     who,

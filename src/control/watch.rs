@@ -72,6 +72,8 @@ struct Follower<'a> {
     term: Term,
     /// The newest generation that was seen to run.
     running: Generation,
+    /// What was told last to run, and by the collector of which term.
+    ran: Option<(Term, Generation)>,
     /// Since when the job does not run, and after how long that is to be spoken of.
     waiting: Option<(Instant, Duration)>,
 }
@@ -89,6 +91,7 @@ impl<'a> Follower<'a> {
             joins: BTreeSet::new(),
             term: Term::default(),
             running: Generation::default(),
+            ran: None,
             waiting: Some((now, PATIENCE)),
         }
     }
@@ -209,6 +212,11 @@ impl<'a> Follower<'a> {
             JobEvent::Restoring { .. } => drop(self.waiting.get_or_insert((now, PATIENCE))),
             JobEvent::Running { generation, .. } => {
                 self.waiting = None;
+                // It may have been seen when we asked, and be told all the same.
+                let ran = Some((self.term, *generation));
+                if std::mem::replace(&mut self.ran, ran) == ran {
+                    return;
+                }
                 self.running = *generation;
                 news = Some(News::Running);
             }
@@ -247,5 +255,36 @@ impl<'a> Follower<'a> {
             Some(judge_manifest(self.job.topology(), &manifest))
         };
         timeout(MANIFEST_BOUND, judging).await.ok().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_seen_when_we_asked_is_not_told_again_when_the_event_comes() {
+        let text = "processes = 2\ntopology = \"ring\"\n[application]\nname = \"bank\"\n";
+        let job = Job::parse(text, Path::new("/jobs/bank.toml")).unwrap();
+        let told = RefCell::new(0);
+        let tell = |_: Notice| *told.borrow_mut() += 1;
+        let (news, _heard) = mpsc::channel(8);
+        let mut follower = Follower::new(&job, news, &tell);
+        let snapshot = SnapshotId::new(0);
+        let running = |generation| JobEvent::Running {
+            generation: Generation::new(generation),
+            snapshot,
+        };
+        follower.term = Term::new(1);
+        follower.catch_up(Generation::new(1), snapshot).await;
+        follower.hear(running(1)).await;
+        assert_eq!(told.take(), 1);
+        follower.hear(running(2)).await;
+        // Another collector says it anew: everyone is with it now.
+        follower.term = Term::new(2);
+        follower.hear(running(2)).await;
+        assert_eq!(told.take(), 2);
     }
 }

@@ -277,8 +277,8 @@ impl<A: Application> Driver<A> {
                 tracing::info!("the job has ended");
                 self.ended.get_or_insert(Ok(()));
             }
+            // Whoever runs the node says so; once is enough.
             Effect::Fail(reason) => {
-                tracing::error!("{reason}");
                 self.ended.get_or_insert(Err(NodeError::Failed(reason)));
             }
         }

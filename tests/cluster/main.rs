@@ -7,9 +7,17 @@
 #![allow(clippy::unwrap_used)] // Clippy takes only the tests themselves for tests.
 
 mod asked;
+mod branch;
 mod cos418;
+mod disk;
+mod life;
 mod losses;
+mod many;
+mod own;
+mod parts;
+mod paused;
 mod points;
 mod ran;
 mod running;
 mod stage;
+mod starts;

@@ -218,12 +218,10 @@ fn preparing_drops_queues_streams_and_recordings_of_the_generation_before() {
             .iter()
             .any(|effect| matches!(effect, Effect::Forget(id) if *id == s(1)))
     );
-    assert!(
-        matches!(
-            effects.last(),
-            Some(Effect::Load(generation, id)) if (*generation, *id) == (G2, s(7))
-        )
-    );
+    assert!(matches!(
+        effects.last(),
+        Some(Effect::Load(generation, id)) if (*generation, *id) == (G2, s(7))
+    ));
     solo.step(Input::Loaded(
         G2,
         Ok(restored(&topology(2, &[IN, OUT]), 2, 7)),
@@ -238,12 +236,10 @@ fn preparing_drops_queues_streams_and_recordings_of_the_generation_before() {
 fn until_run_frames_are_queued_and_nothing_is_handled() {
     let mut solo = fresh();
     let effects = solo.told(T1, Order::Prepare(G1, s(0)));
-    assert!(
-        matches!(
-            effects.last(),
-            Some(Effect::Report(Report::Ready(generation))) if *generation == G1
-        )
-    );
+    assert!(matches!(
+        effects.last(),
+        Some(Effect::Report(Report::Ready(generation))) if *generation == G1
+    ));
     solo.opened(IN);
     solo.arrived(IN, batch(1, &[9]));
     solo.arrived(IN, marker(1, 1, 1));
