@@ -144,8 +144,9 @@ impl Session {
             tell(notice);
         };
         let (news, mut heard) = mpsc::channel(EVENTS_MAX);
+        let supervising = supervise(&self.plan, &self.lock, &mut heard, shutdown, hurry, &tell);
         let ending = tokio::select! {
-            ending = supervise(&self.plan, &self.lock, &mut heard, shutdown, hurry, &tell) => ending,
+            ending = supervising => ending,
             () = watch::follow(&self.job, &self.plan.directory, news, &tell) => {
                 unreachable!("watching goes on for as long as it is polled")
             }
