@@ -68,7 +68,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         parent::die_with(parent)?;
     }
     log_to_stderr(arguments.log_format);
-    let mut job = Job::load(&arguments.job)?;
+    let mut job = Job::load(&arguments.job).context("reading the job file")?;
     if let Some(dir) = &arguments.dir {
         job = job.with_directory(dir);
     }

@@ -286,10 +286,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
         }
         Command::Down => command::down(&place, progress).await?,
         Command::Run(arguments) => {
-            let scenario = match &arguments.top {
-                Some(top) => Scenario::load_cos418(&arguments.scenario, top, arguments.tick_ms)?,
-                None => Scenario::load(&arguments.scenario)?,
-            };
+            let scenario = load(&arguments)?;
             let options = run::Options {
                 out: arguments.out,
                 seed: arguments.seed,
@@ -330,6 +327,21 @@ async fn up(
         format!("{last}\n")
     };
     Ok(Reply { text, yes: true })
+}
+
+fn load(arguments: &RunArguments) -> anyhow::Result<Scenario> {
+    let file = &arguments.scenario;
+    if let Some(top) = &arguments.top {
+        return Ok(Scenario::load_cos418(file, top, arguments.tick_ms)?);
+    }
+    if file
+        .extension()
+        .is_some_and(|extension| extension == "events")
+    {
+        let shown = file.display();
+        anyhow::bail!("{shown} needs its topology: give it with --top X.top");
+    }
+    Ok(Scenario::load(file)?)
 }
 
 fn print(reply: &Reply, log: &Log) -> ExitCode {

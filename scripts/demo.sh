@@ -26,8 +26,8 @@ run() {
 }
 
 give_up() {
-  printf '\nthe demo ends here: %s\n' "$2" >&2
   [ ! -f bank.cutline/logs/supervisor+.log ] || tail -n 20 bank.cutline/logs/supervisor+.log >&2
+  printf '\nThe demo ends here: %s.\n' "$2" >&2
   exit "$1"
 }
 
@@ -156,7 +156,7 @@ Every millisecond each of them sends a random amount to another one.
 TEXT
 run up bank.toml --detach || give_up 2 "the bank could not be started"
 run status
-sleep 3
+sleep 4
 
 heading "2. How much money is there?"
 tell <<'TEXT'
@@ -181,7 +181,7 @@ The line is not one moment on any clock: each branch wrote down its till when th
 It is a "consistent cut" nevertheless: no transfer has been received left of the line that was
 sent right of it. Those sent left and received right were on their way, and belong to the books.
 TEXT
-sleep 5
+sleep 7
 
 heading "4. A branch dies"
 tell <<'TEXT'

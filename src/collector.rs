@@ -10,7 +10,6 @@ mod address;
 mod asks;
 mod attending;
 mod carry;
-mod clock;
 mod connection;
 mod driver;
 mod event;
@@ -40,7 +39,7 @@ use crate::protocol::collector::{Collector, Policy};
 use crate::protocol::ids::Term;
 use crate::store::{Store, StoreError};
 
-use address::OwnAddress;
+use address::Publisher;
 use driver::{Driver, End};
 use happening::HAPPENINGS_MAX;
 use serving::Serving;
@@ -141,22 +140,25 @@ pub async fn run(
         dir,
         ..
     } = config;
-    let own_address = OwnAddress::new(&dir, address);
-    let hold = Hold::new(Some(dir), "collector");
     let collector = Collector::new(Arc::clone(&topology), application, policy, nonce());
-    let driver = Driver::new(job, topology, store, own_address, hold, collector);
+    let publisher = Publisher::new(&dir, address);
+    let hold = Hold::new(Some(dir), "collector");
+    let mut driver = Driver::new(job, topology, store, hold, collector, publisher);
     let end = driver.run(inbox, shutdown).await;
+    let publisher = driver.close(&end).await;
     if matches!(end, End::Fenced(_)) {
-        // Its peers are to leave at once, for the one that leads.
+        // The one that leads has published its own address; this one's peers are to leave now.
         serving.abort().await;
     } else {
         serving.stop().await;
+        publisher.withdraw();
     }
     match end {
         End::Finished => Ok(Ended::Finished),
         End::Shutdown => Ok(Ended::Shutdown),
         End::Failed(reason) => Err(CollectorError::Failed(reason)),
         End::Fenced(term) => Err(CollectorError::Fenced(term)),
+        End::Unpublished(error) => Err(error.into()),
     }
 }
 

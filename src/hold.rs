@@ -13,6 +13,8 @@ use std::str::FromStr;
 
 use nix::sys::signal::{Signal, raise};
 
+use crate::name::encode_name;
+
 /// A place in a program's life that a kill must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Point {
@@ -63,6 +65,14 @@ impl Point {
             Self::Generation => "generation",
             Self::Notice => "notice",
         }
+    }
+
+    /// Whether it is the collector that comes by here; else it is a node.
+    pub const fn is_of_collector(self) -> bool {
+        matches!(
+            self,
+            Self::PartsIn | Self::Manifest | Self::Generation | Self::Notice
+        )
     }
 }
 
@@ -150,12 +160,12 @@ impl Files {
 
 /// The file that orders a program to stop; its content is the name of the point.
 pub fn order_path(dir: &Path, who: &str) -> PathBuf {
-    dir.join("run/hold").join(who)
+    dir.join("run/hold").join(encode_name(who))
 }
 
 /// The file in which a stopped program says at which point, and its process id.
 pub fn held_path(dir: &Path, who: &str) -> PathBuf {
-    dir.join("run/held").join(who)
+    dir.join("run/held").join(encode_name(who))
 }
 
 #[cfg(test)]

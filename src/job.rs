@@ -22,7 +22,6 @@ use crate::protocol::link::Limits;
 
 mod check;
 mod graph;
-mod name;
 mod numbers;
 mod parts;
 mod read;
@@ -32,15 +31,15 @@ mod table;
 mod value;
 mod write;
 
+pub use crate::name::{COLLECTOR, NAME_BYTES_MAX, decode_name, encode_name};
 pub use check::BUILT_IN;
 pub use graph::{CHANNELS_MAX, Link};
-pub use name::{COLLECTOR, NAME_BYTES_MAX, decode_name, encode_name};
 pub use numbers::MESSAGE_BYTES_CEILING;
 pub use parts::{Parts, Restarts, Snapshots, Store};
 pub use refusal::{JobError, Refusal, Refusals};
 
+pub(crate) use crate::name::{imported_refusal, is_plain};
 pub(crate) use check::unreached;
-pub(crate) use name::{imported_refusal, is_plain};
 pub(crate) use refusal::list;
 pub(crate) use table::{Document, Placed, Section};
 pub(crate) use value::{integer, not, number, unfit};

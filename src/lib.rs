@@ -84,8 +84,8 @@
 //! 3. [`wire`] (protobuf to and from the protocol's types, part files), then [`store`] (records and
 //!    parts on disk).
 //! 4. [`net`]: the streams that carry channels. It sees the protocol and the wire.
-//! 5. [`job`] and [`scenario`] read their files; [`hold`], [`parent`] and [`program`] are what the
-//!    programs share.
+//! 5. [`job`] and [`scenario`] read their files; [`hold`], [`name`], [`parent`] and [`program`] are
+//!    what the programs share.
 //! 6. [`node`], [`collector`], [`control`]: the programs, as functions.
 
 pub mod apps;
@@ -94,6 +94,7 @@ pub mod collector;
 pub mod control;
 pub mod hold;
 pub mod job;
+pub mod name;
 pub mod net;
 pub mod node;
 pub mod parent;

@@ -142,17 +142,19 @@
 //! acknowledgements of any generation but the current one are refused everywhere, so a node that
 //! was paused and wakes up changes nothing. A part that is missing, damaged, or of another
 //! application or state version makes its snapshot unusable, by name. The job then stops, unless it
-//! may fall back to an older one. Nothing is ever restored by half.
+//! may fall back to an older one; if a user had asked for that snapshot, it goes to where a loss
+//! would have taken it. Nothing is ever restored by half.
 //!
 //! # When the collector dies
 //!
 //! It keeps nothing that it cannot read back. A new one reads the log and the snapshots and creates
-//! the next log record, for its term: whoever loses that create is *fenced*, and ends. Nodes refuse
-//! the word of older terms. Every snapshot without a manifest is ended; and before it first chooses
-//! what to restore it looks once more, since until the nodes had left the collector before, that
-//! one may have begun and completed others. If all nodes hold the current generation, they are told
-//! `Run` once more, which changes nothing for those that run: the death of a collector rolls nobody
-//! back. Nodes go on without one; only snapshots and restores wait.
+//! the next log record, for its term. A collector whose create meets the record of another, here or
+//! later, is *fenced*, and ends. Nodes refuse the word of older terms. Every snapshot without a
+//! manifest is ended; and before it first chooses what to restore it looks once more, since until
+//! the nodes had left the collector before, that one may have begun and completed others. If all
+//! nodes hold the current generation, they are told `Run` once more, which changes nothing for
+//! those that run: the death of a collector rolls nobody back. Nodes go on without one; only
+//! snapshots and restores wait.
 //!
 //! # Back pressure
 //!

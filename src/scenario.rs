@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use crate::hold::Point;
 use crate::job::{Document, Job, Placed, Refusals, Section, read_text};
 use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
 
@@ -140,72 +141,6 @@ pub enum Target {
     Node(ProcessId),
     /// The collector.
     Collector,
-}
-
-/// A moment in the life of a snapshot or a restore at which a program can be held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Point {
-    /// A node: the local state is recorded, and its part not yet begun to be written.
-    Recorded,
-    /// A node: the part is being written.
-    Uploading,
-    /// A node: the part is on disk, and the collector does not know it.
-    Stored,
-    /// A node: told to prepare a restore, and nothing loaded.
-    Prepared,
-    /// A node: the part is loaded and the collector knows it; mostly it does not run yet.
-    Ready,
-    /// The collector: all parts are in, and the manifest is not begun to be written.
-    PartsIn,
-    /// The collector: the manifest is on disk, and nobody has been told.
-    Manifest,
-    /// The collector: a new generation is on disk, and nobody has been told.
-    Generation,
-    /// The collector: some, but not all nodes have been told that a snapshot has ended.
-    Notice,
-}
-
-impl Point {
-    /// All points.
-    pub const ALL: [Self; 9] = [
-        Self::Recorded,
-        Self::Uploading,
-        Self::Stored,
-        Self::Prepared,
-        Self::Ready,
-        Self::PartsIn,
-        Self::Manifest,
-        Self::Generation,
-        Self::Notice,
-    ];
-
-    /// The point's name in scenarios and on command lines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Uploading => "uploading",
-            Self::Stored => "stored",
-            Self::Prepared => "prepared",
-            Self::Ready => "ready",
-            Self::PartsIn => "parts-in",
-            Self::Manifest => "manifest",
-            Self::Generation => "generation",
-            Self::Notice => "notice",
-        }
-    }
-
-    /// The point with this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|point| point.name() == name)
-    }
-
-    /// Whether it is the collector that comes by here; else it is a node.
-    pub const fn is_of_collector(self) -> bool {
-        matches!(
-            self,
-            Self::PartsIn | Self::Manifest | Self::Generation | Self::Notice
-        )
-    }
 }
 
 /// What a `wait` waits for.

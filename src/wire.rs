@@ -4,6 +4,8 @@ pub mod channel;
 pub mod control;
 pub mod part;
 
+mod mode;
+
 /// What the protobuf files describe, as generated.
 #[allow(clippy::all, missing_docs, unreachable_pub, unused_qualifications)]
 pub mod pb {

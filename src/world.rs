@@ -206,6 +206,11 @@ impl<A: Application> World<A> {
         self.links[&channel].wire.len()
     }
 
+    /// What the store was asked to do and has not done, in the order of [`Choice::Store`].
+    pub fn pending(&self) -> &[Operation] {
+        &self.disk.pending
+    }
+
     /// Every snapshot that has ended, as its manifest says.
     pub fn manifests(&self) -> impl Iterator<Item = &Manifest> {
         self.disk.manifests.values()

@@ -56,7 +56,7 @@ const REMINDERS: [&str; 5] = ["TODO", "FIXME", "HACK", "XXX", "TBD"];
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "helper", "helpers", "common", "misc"];
 
 /// What each module of the crate may import, besides itself.
-const FLOORS: [(&str, &[&str]); 17] = [
+const FLOORS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("world", &["protocol"]),
     ("check", &["protocol"]),
@@ -65,13 +65,16 @@ const FLOORS: [(&str, &[&str]); 17] = [
     ("wire", &["protocol", "world", "check", "apps", "dataflow"]),
     (
         "store",
-        &["protocol", "world", "check", "apps", "dataflow", "wire"],
+        &[
+            "protocol", "world", "check", "apps", "dataflow", "wire", "name",
+        ],
     ),
     ("net", &["protocol", "wire"]),
-    ("hold", &[]),
+    ("hold", &["name"]),
     ("parent", &[]),
     ("program", &[]),
-    ("job", &["protocol", "apps"]),
+    ("name", &[]),
+    ("job", &["protocol", "apps", "name"]),
     ("scenario", &["protocol", "apps", "job", "hold"]),
     ("node", ALL),
     ("collector", ALL),

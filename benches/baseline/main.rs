@@ -11,7 +11,8 @@
 //! ```
 //!
 //! The cases: `raw` (TCP), `plain` (tonic the usual way), `streams` (cutline's streams without its
-//! core), `round-trip` (TCP), `streams-trip`. Cases and sizes are interleaved: compare within a round, or by CPU; never across machines.
+//! core), `round-trip` (TCP), `streams-trip`. Cases and sizes are interleaved: compare within a
+//! round, or by CPU; never across machines.
 
 #![allow(clippy::print_stdout, reason = "the answer goes to stdout")]
 #![allow(

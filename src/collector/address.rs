@@ -59,33 +59,35 @@ pub fn read_address(dir: &Path) -> Result<SocketAddr, AddressError> {
     }
 }
 
-/// A collector's own address, and whether others can find it.
-pub(super) struct OwnAddress {
+/// A collector's own address, and whether it is published.
+///
+/// It is, from the moment the collector leads: one that never comes to lead must not draw anybody
+/// away from the one that does.
+pub(super) struct Publisher {
     path: PathBuf,
     text: String,
-    published: bool,
+    is_published: bool,
 }
 
-impl OwnAddress {
-    /// The address of a collector of the job in `dir`; nobody can find it yet.
+impl Publisher {
     pub(super) fn new(dir: &Path, address: SocketAddr) -> Self {
         Self {
             path: address_path(dir),
             text: format!("{}\n", reachable(address)),
-            published: false,
+            is_published: false,
         }
     }
 
     /// Writes the file, whole at once: readers see the old address or this one.
     pub(super) fn publish(&mut self) -> Result<(), AddressError> {
         // Two collectors may start at once; each writes a file of its own.
-        let unfinished = self
-            .path
-            .with_extension(format!("{}.new", std::process::id()));
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let written = fs::create_dir_all(folder)
+        let name = format!("{}.new", std::process::id());
+        let unfinished = self.path.with_extension(name);
+        let parent = self.path.parent().map_or(Ok(()), fs::create_dir_all);
+        let written = parent
             .and_then(|()| fs::write(&unfinished, &self.text))
             .and_then(|()| fs::rename(&unfinished, &self.path));
+        self.is_published = written.is_ok();
         written.map_err(|source| {
             let _ = fs::remove_file(&unfinished);
             AddressError::File {
@@ -93,15 +95,13 @@ impl OwnAddress {
                 path: self.path.clone(),
                 source,
             }
-        })?;
-        self.published = true;
-        Ok(())
+        })
     }
 
-    /// Removes the file if it was published, unless another collector has written its own since.
+    /// Removes the file, unless another collector has written its own since.
     pub(super) fn withdraw(&self) {
-        let is_ours = || fs::read_to_string(&self.path).is_ok_and(|text| text == self.text);
-        if self.published && is_ours() {
+        let stands = || fs::read_to_string(&self.path);
+        if self.is_published && stands().is_ok_and(|text| text == self.text) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -132,10 +132,10 @@ mod tests {
             read_address(dir.path()),
             Err(AddressError::Absent { .. })
         ));
-        let mut published = OwnAddress::new(dir.path(), address("0.0.0.0:4711"));
-        published.publish().unwrap();
+        let mut publisher = Publisher::new(dir.path(), address("0.0.0.0:4711"));
+        publisher.publish().unwrap();
         assert_eq!(read_address(dir.path()).unwrap(), address("127.0.0.1:4711"));
-        published.withdraw();
+        publisher.withdraw();
         assert!(matches!(
             read_address(dir.path()),
             Err(AddressError::Absent { .. })
@@ -143,11 +143,20 @@ mod tests {
     }
 
     #[test]
+    fn a_collector_that_never_led_withdraws_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut before = Publisher::new(dir.path(), address("127.0.0.1:1"));
+        before.publish().unwrap();
+        Publisher::new(dir.path(), address("127.0.0.1:1")).withdraw();
+        assert_eq!(read_address(dir.path()).unwrap(), address("127.0.0.1:1"));
+    }
+
+    #[test]
     fn a_collector_leaves_the_address_of_its_successor_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let mut older = OwnAddress::new(dir.path(), address("127.0.0.1:1"));
+        let mut older = Publisher::new(dir.path(), address("127.0.0.1:1"));
+        let mut newer = Publisher::new(dir.path(), address("127.0.0.1:2"));
         older.publish().unwrap();
-        let mut newer = OwnAddress::new(dir.path(), address("127.0.0.1:2"));
         newer.publish().unwrap();
         older.withdraw();
         assert_eq!(read_address(dir.path()).unwrap(), address("127.0.0.1:2"));

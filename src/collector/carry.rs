@@ -1,5 +1,6 @@
 //! Carrying out what the machine decides, in the order it says.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -36,10 +37,14 @@ impl Driver {
             match effect {
                 CollectorEffect::Read => self.read(),
                 CollectorEffect::Create(record) => self.create(record),
-                CollectorEffect::Lead => end = self.publish(),
+                CollectorEffect::Lead => {
+                    end = self.publisher.publish().err().map(End::Unpublished);
+                }
                 CollectorEffect::Delete(snapshot) => {
                     let store = self.store.clone();
+                    let deletions = Arc::clone(&self.deletions);
                     self.storing.spawn(async move {
+                        let _turn = deletions.acquire().await;
                         if let Err(error) = store.delete_snapshot(snapshot).await {
                             tracing::warn!(%snapshot, "cannot be deleted: {error}");
                         }
@@ -75,12 +80,6 @@ impl Driver {
             }
         }
         end
-    }
-
-    /// Lets everyone find this collector; only one that leads may be found.
-    fn publish(&mut self) -> Option<End> {
-        let published = self.address.publish();
-        published.err().map(|error| End::Failed(error.to_string()))
     }
 
     fn read(&mut self) {

@@ -2,9 +2,9 @@
 //! machine decides. It decides nothing itself.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{Semaphore, broadcast, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -17,9 +17,8 @@ use crate::protocol::records::{Outcome, Record};
 use crate::protocol::topology::Topology;
 use crate::store::Store;
 
-use super::address::OwnAddress;
+use super::address::{AddressError, Publisher};
 use super::asks::Asks;
-use super::clock::Clock;
 use super::event::JobEvent;
 use super::happening::Happening;
 use super::nodes::Nodes;
@@ -29,6 +28,10 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Events that a watcher may lag behind. A busy job has some tens a second.
 const EVENTS_MAX: usize = 1024;
+
+/// Snapshots that are deleted at once. There may be many to delete after retention was lowered,
+/// and what counts must not wait behind them.
+const DELETIONS_MAX: usize = 2;
 
 /// How long deletions that are under way may take when the collector ends. What is left is
 /// deleted under the next one.
@@ -44,6 +47,8 @@ pub(super) enum End {
     Fenced(Term),
     /// This program was told to end; the job goes on.
     Shutdown,
+    /// It cannot say where it listens, so nobody would find it.
+    Unpublished(AddressError),
 }
 
 /// Everything the loop owns.
@@ -51,15 +56,17 @@ pub(super) struct Driver {
     pub(super) job: String,
     pub(super) topology: Arc<Topology>,
     pub(super) store: Store,
-    pub(super) address: OwnAddress,
     pub(super) hold: Hold,
     pub(super) collector: Collector,
     pub(super) nodes: Nodes,
     pub(super) asks: Asks,
-    clock: Clock,
+    started: Instant,
     pub(super) events: broadcast::Sender<String>,
     /// What the store is asked, each with the machine's input that answers it, if one does.
     pub(super) storing: JoinSet<Option<CollectorInput>>,
+    /// Taken for each deletion.
+    pub(super) deletions: Arc<Semaphore>,
+    pub(super) publisher: Publisher,
 }
 
 impl Driver {
@@ -67,29 +74,29 @@ impl Driver {
         job: String,
         topology: Arc<Topology>,
         store: Store,
-        address: OwnAddress,
         hold: Hold,
         collector: Collector,
+        publisher: Publisher,
     ) -> Self {
         Self {
             job,
             topology,
             store,
-            address,
             hold,
             collector,
             nodes: Nodes::default(),
             asks: Asks::default(),
-            clock: Clock::new(),
+            started: Instant::now(),
             events: broadcast::channel(EVENTS_MAX).0,
             storing: JoinSet::new(),
+            deletions: Arc::new(Semaphore::new(DELETIONS_MAX)),
+            publisher,
         }
     }
 
-    /// Runs until the machine says that it is over, or `shutdown`. Dropping `self` at the end
-    /// closes every stream behind the last word on it.
+    /// Runs until the machine says that it is over, or `shutdown`.
     pub(super) async fn run(
-        mut self,
+        &mut self,
         mut happenings: mpsc::Receiver<Happening>,
         shutdown: CancellationToken,
     ) -> End {
@@ -111,18 +118,12 @@ impl Driver {
                 Some(happening) = happenings.recv() => self.handle(happening).await,
             };
         }
-        let end = ended.expect("the loop above ends with it");
-        if !matches!(end, End::Fenced(_)) {
-            let storing = &mut self.storing;
-            let rest = async { while storing.join_next().await.is_some() {} };
-            let _ = timeout(STORE_BOUND, rest).await;
-        }
-        self.close(&end);
-        end
+        ended.expect("the loop above ends with it")
     }
 
-    /// Tells everyone how it ended.
-    fn close(self, end: &End) {
+    /// Tells everyone how it ended. Every stream closes behind its last word, for the loop's half
+    /// of it is dropped here.
+    pub(super) async fn close(mut self, end: &End) -> Publisher {
         let reason = match end {
             End::Finished => {
                 self.tell_watchers(&JobEvent::Finished);
@@ -135,23 +136,30 @@ impl Driver {
                 format!("the job has ended: {reason}")
             }
             End::Fenced(term) => format!("another collector leads, in term {term}"),
-            End::Shutdown => "the collector is ending".to_owned(),
+            End::Shutdown | End::Unpublished(_) => "the collector is ending".to_owned(),
         };
         self.asks.end(&reason);
-        // The one that leads now has published its own.
+        drop((self.events, self.nodes));
         if !matches!(end, End::Fenced(_)) {
-            self.address.withdraw();
+            let rest = async { while self.storing.join_next().await.is_some() {} };
+            let _ = timeout(STORE_BOUND, rest).await;
         }
+        self.publisher
     }
 
     /// Gives the machine an input, with the time before it, and carries out what follows.
     async fn step(&mut self, input: CollectorInput) -> Option<End> {
         let mut effects = Vec::new();
-        let now_ms = self.clock.now_ms();
+        let now_ms = self.now_ms();
         self.collector
             .step(CollectorInput::Time { now_ms }, &mut effects);
         self.collector.step(input, &mut effects);
         self.carry_out(effects).await
+    }
+
+    /// Since the start. What a stop of this program makes of it is the machine's to judge.
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     async fn tick(&mut self) -> Option<End> {
@@ -161,7 +169,7 @@ impl Driver {
             live.iter()
                 .any(|&(of, _, is, _)| (of, is) == (process, incarnation))
         });
-        let now_ms = self.clock.now_ms();
+        let now_ms = self.now_ms();
         let mut effects = Vec::new();
         self.collector
             .step(CollectorInput::Time { now_ms }, &mut effects);

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! bank.cutline/
-//!   job.toml   the job, as it was started last
+//!   job.toml   the job, as it ran last
 //!   store/     its snapshots, unless the job keeps them elsewhere
 //!   run/    what is true only while the job runs: emptied when it stops
+//!     job.toml            the job, as it is being run
 //!     supervisor          pid and start time of `cutline up`
 //!     collector.addr      where the collector listens
 //!     pids/<who>.<pid>    every incarnation that may still exist
@@ -117,9 +118,15 @@ impl JobDirectory {
         &self.root
     }
 
-    /// The job, as it was started last.
+    /// The job, as it ran last. One that was started and never ran is not there, so that it
+    /// cannot hide the one whose snapshots are in the store.
     pub fn job_file(&self) -> PathBuf {
         self.root.join("job.toml")
+    }
+
+    /// The job, as it is being run.
+    pub fn running_job_file(&self) -> PathBuf {
+        self.run().join("job.toml")
     }
 
     /// What is true only while the job runs.
@@ -207,6 +214,27 @@ impl JobDirectory {
         match super::incarnations::read(&self.supervisor_file()) {
             Some(process) => format!("pid {}", process.pid),
             None => "another cutline, which is just starting or stopping".to_owned(),
+        }
+    }
+
+    /// Removes what a supervisor that was itself killed has left: an order to stop at a point,
+    /// for one, would stop a program of the next. Whoever calls has taken over already.
+    ///
+    /// # Errors
+    /// If the file system says no.
+    pub fn clear_leftovers(&self) -> Result<(), DirectoryError> {
+        for path in [
+            self.pids(),
+            self.run().join("hold"),
+            self.run().join("held"),
+        ] {
+            fs::remove_dir_all(&path).map_err(at(&path))?;
+            fs::create_dir_all(&path).map_err(at(&path))?;
+        }
+        let address = self.collector_file();
+        match fs::remove_file(&address) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&address)(error)),
+            _ => Ok(()),
         }
     }
 
@@ -304,6 +332,9 @@ mod tests {
         super::super::incarnations::write(&directory.supervisor_file(), this, 0).unwrap();
         let refusal = directory.lock().unwrap_err().to_string();
         assert!(refusal.contains(&format!("pid {this}")), "{refusal}");
+        fs::write(directory.run().join("hold/p1"), "recorded").unwrap();
+        directory.clear_leftovers().unwrap();
+        assert!(!directory.run().join("hold/p1").exists() && directory.pids().is_dir());
         drop(lock);
         assert!(!directory.is_locked());
     }

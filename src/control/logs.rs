@@ -13,7 +13,7 @@ pub const LOG_BYTES_MAX: u64 = 64 << 20;
 const TAIL_BYTES: u64 = 64 << 10;
 
 /// A longer line is cut when it is shown: it would fill the terminal.
-const LINE_CHARS_MAX: usize = 400;
+const LINE_CHARS_MAX: usize = 240;
 
 /// Opens a log to append to, moving one that is too long aside first.
 ///

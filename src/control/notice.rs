@@ -110,6 +110,17 @@ impl Notice {
 }
 
 impl Notice {
+    /// Whether it says that every process runs.
+    pub const fn is_running(&self) -> bool {
+        matches!(
+            self,
+            Self::Job {
+                event: JobEvent::Running { .. },
+                ..
+            }
+        )
+    }
+
     /// Whether it tells of something that should not be.
     pub fn is_bad(&self) -> bool {
         match self {

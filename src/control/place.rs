@@ -62,12 +62,10 @@ impl Place {
     /// If there is no such job, it cannot be told which, or its file makes no sense.
     pub fn job(&self) -> Result<(Job, JobDirectory), PlaceError> {
         let directory = self.directory()?;
-        let own = directory.job_file();
-        let file = match &self.job {
-            Some(file) => file.clone(),
-            None if own.is_file() => own,
-            None => return Err(PlaceError::NoJobFile(directory.root().to_owned())),
-        };
+        let own = [directory.job_file(), directory.running_job_file()];
+        let own = own.into_iter().find(|file| file.is_file());
+        let no_file = || PlaceError::NoJobFile(directory.root().to_owned());
+        let file = self.job.clone().or(own).ok_or_else(no_file)?;
         // A directory may have been moved, or named differently from what the file says.
         Ok((
             Job::load(&file)?.with_directory(directory.root()),

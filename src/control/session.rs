@@ -1,5 +1,6 @@
 //! One run of a job by a supervisor: what is made before, and what is cleared away after.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -10,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::command::application_refusal;
 use super::directory::{DirectoryError, JobDirectory, Lock};
-use super::notice::Notice;
+use super::notice::{self, Notice};
 use super::supervisor::{Ending, Member, Plan, StartError, supervise};
 use super::who::Who;
-use super::{incarnations, watch};
+use super::{incarnations, stop, watch};
 use crate::job::Job;
 use crate::protocol::application::Refusal;
 
@@ -91,15 +92,20 @@ impl Session {
 
     fn make(job: &Job, directory: &JobDirectory) -> Result<Lock, DirectoryError> {
         let lock = directory.lock()?;
-        let text = job.to_toml();
-        let file = directory.job_file();
-        let beside = file.with_extension("toml.new");
-        let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &file));
-        written.map_err(|source| DirectoryError::Io { path: file, source })?;
+        let file = directory.running_job_file();
+        fs::write(&file, job.to_toml()).map_err(at(&file))?;
         let this = directory.supervisor_file();
-        incarnations::write(&this, std::process::id(), 0)
-            .map_err(|source| DirectoryError::Io { path: this, source })?;
+        incarnations::write(&this, std::process::id(), 0).map_err(at(&this))?;
         Ok(lock)
+    }
+
+    /// The job runs: from now on this is the job that the directory is of.
+    fn has_run(&self) {
+        let file = self.plan.directory.job_file();
+        let beside = file.with_extension("toml.new");
+        // Where this fails, later commands need --job; the job itself does not.
+        let _ = fs::copy(self.plan.directory.running_job_file(), &beside)
+            .and_then(|_| fs::rename(&beside, &file));
     }
 
     /// The job's directory.
@@ -124,10 +130,23 @@ impl Session {
         hurry: &CancellationToken,
         tell: &dyn Fn(Notice),
     ) -> Result<Ending, SessionError> {
+        let swept = stop::sweep(&self.plan.directory).await;
+        if swept.count() > 0 {
+            let pids = [swept.ended, swept.killed].concat();
+            tell(notice::Programs::Swept { pids }.into());
+        }
+        self.plan.directory.clear_leftovers()?;
+        let first = Cell::new(true);
+        let tell = |notice: Notice| {
+            if notice.is_running() && first.replace(false) {
+                self.has_run();
+            }
+            tell(notice);
+        };
         let (news, mut heard) = mpsc::channel(EVENTS_MAX);
         let ending = tokio::select! {
-            ending = supervise(&self.plan, &self.lock, &mut heard, shutdown, hurry, tell) => ending,
-            () = watch::follow(&self.job, &self.plan.directory, news, tell) => {
+            ending = supervise(&self.plan, &self.lock, &mut heard, shutdown, hurry, &tell) => ending,
+            () = watch::follow(&self.job, &self.plan.directory, news, &tell) => {
                 unreachable!("watching goes on for as long as it is polled")
             }
         };
@@ -142,6 +161,13 @@ impl Session {
         let ending = ending?;
         cleared?;
         Ok(ending)
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError + '_ {
+    |source| DirectoryError::Io {
+        path: path.to_owned(),
+        source,
     }
 }
 
@@ -181,7 +207,7 @@ fn plan(job: &Job, directory: &JobDirectory, programs: &Programs, log_format: &s
     let common = |more: &[&str]| -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec![
             "--job".into(),
-            directory.job_file().into(),
+            directory.running_job_file().into(),
             "--dir".into(),
             directory.root().into(),
             "--parent".into(),

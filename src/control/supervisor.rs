@@ -8,13 +8,13 @@
 //! the thread that runs the future of [`supervise`]: it must be the main one.
 
 mod plan;
+mod seat;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -23,11 +23,11 @@ use super::directory::Lock;
 use super::incarnations::{self, OsProcess};
 use super::logs;
 use super::notice::{Notice, Programs, how};
-use super::restarts::Used;
 use super::stop;
 use super::who::Who;
 
 pub use plan::{Ending, Member, News, Plan, StartError};
+use seat::{Current, Seat, spawn};
 
 /// How many of a dead program's last lines are shown: enough for a panic with its place.
 pub const LAST_LINES: usize = 10;
@@ -39,6 +39,9 @@ const HALT_GRACE: Duration = Duration::from_secs(1);
 /// A program that could not even begin ends with this status; before the job has run for the
 /// first time it is not tried again, as it would only say the same.
 const COULD_NOT_START: i32 = 2;
+
+/// The collector ends with this status when the job cannot go on.
+const JOB_HAS_FAILED: i32 = 1;
 
 /// From one look at the job's directory to the next.
 const LOOK: Duration = Duration::from_secs(1);
@@ -57,33 +60,9 @@ pub async fn supervise(
     tell: &dyn Fn(Notice),
 ) -> Result<Ending, StartError> {
     let mut supervisor = Supervisor::new(plan, tell);
-    let swept = stop::sweep(&plan.directory).await;
-    if swept.count() > 0 {
-        supervisor.tell(Programs::Swept {
-            pids: [swept.ended, swept.killed].concat(),
-        });
-    }
     let ending = supervisor.run(events, shutdown).await;
     supervisor.end(hurry).await;
     ending
-}
-
-/// One program's place.
-struct Seat<'a> {
-    member: &'a Member,
-    restarts: Used,
-    current: Option<Current>,
-    /// When to start it again.
-    due: Option<Instant>,
-}
-
-/// The incarnation that counts; others of the same program have been given up.
-struct Current {
-    process: OsProcess,
-    /// When it was started.
-    since: Instant,
-    /// Where its log begins in the file.
-    log_from: u64,
 }
 
 struct Supervisor<'a> {
@@ -102,18 +81,12 @@ type Step = Result<Option<Ending>, StartError>;
 
 impl<'a> Supervisor<'a> {
     fn new(plan: &'a Plan, tell: &'a dyn Fn(Notice)) -> Self {
-        let seats = plan.members.iter().map(|member| {
-            let seat = Seat {
-                member,
-                restarts: Used::default(),
-                current: None,
-                due: None,
-            };
-            (member.who.clone(), seat)
-        });
+        let members = plan.members.iter();
         Self {
             plan,
-            seats: seats.collect(),
+            seats: members
+                .map(|member| (member.who.clone(), Seat::of(member)))
+                .collect(),
             children: JoinSet::new(),
             incarnations: BTreeMap::new(),
             started: 0,
@@ -170,46 +143,30 @@ impl<'a> Supervisor<'a> {
                 return Ok(self.replace(&who, |current| current.since.elapsed() >= silence));
             }
             News::Finished => return Ok(Some(Ending::Finished)),
-            News::Failed(reason) => return Ok(Some(Ending::Failed(reason))),
+            News::Failed(reason) => return self.failed(reason),
         }
         Ok(None)
     }
 
+    /// The collector says that the job cannot go on.
+    fn failed(&self, reason: String) -> Step {
+        if self.has_run {
+            Ok(Some(Ending::Failed(reason)))
+        } else {
+            Err(StartError::Job(reason))
+        }
+    }
+
     fn start(&mut self, who: &Who) -> Result<OsProcess, StartError> {
         let seat = self.seats.get_mut(who).expect("only members are started");
-        let member = seat.member;
-        let spawn_error = |source| StartError::Spawn {
-            who: who.clone(),
-            program: member.program.clone(),
-            source,
-        };
-        let path = self.plan.directory.log(who);
-        let log = logs::open(&path).map_err(spawn_error)?;
-        let log_from = logs::length(&path);
-        let child = Command::new(&member.program)
-            .args(&member.arguments)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().map_err(spawn_error)?)
-            .stderr(log)
-            // Ctrl-C on a terminal is for the supervisor, which ends its children in its own way.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn();
-        let mut child = child.map_err(spawn_error)?;
-        let pid = child.id().expect("nobody has waited for it");
         self.started += 1;
-        let record = incarnations::record_path(&self.plan.directory, who, pid);
-        let process = incarnations::write(&record, pid, self.started).map_err(spawn_error)?;
-        self.incarnations.insert(pid, (who.clone(), process));
-        let since = Instant::now();
-        seat.current = Some(Current {
-            process,
-            since,
-            log_from,
-        });
-        seat.due = None;
+        let (mut child, current) = spawn(&self.plan.directory, seat.member, self.started)?;
+        let process = current.process;
+        self.incarnations
+            .insert(process.pid, (who.clone(), process));
+        seat.taken_by(current);
         self.children
-            .spawn(async move { (pid, child.wait().await) });
+            .spawn(async move { (process.pid, child.wait().await) });
         Ok(process)
     }
 
@@ -230,18 +187,41 @@ impl<'a> Supervisor<'a> {
         if code == Some(COULD_NOT_START) && !self.has_run {
             return Err(StartError::Program { who, lines });
         }
-        self.tell(Programs::Died {
+        let died = Programs::Died {
             who: who.clone(),
             pid,
             how: how.clone(),
             lines: lines.clone(),
-        });
+        };
+        if code == Some(0) {
+            seat.untold = Some(died);
+        } else {
+            self.tell(died);
+        }
+        if let Some(ending) = self.told_by_exit(&who, code, &lines)? {
+            return Ok(Some(ending));
+        }
         let grace = if code == Some(0) {
             HALT_GRACE
         } else {
             Duration::ZERO
         };
         Ok(self.start_again(&who, grace, &how, &lines))
+    }
+
+    /// The job's end, where the word of it was lost: the collector ends with a failure of its own
+    /// only if the job has failed, and everything ends with success only if the job has.
+    fn told_by_exit(&mut self, who: &Who, code: Option<i32>, lines: &[String]) -> Step {
+        if *who == Who::Collector && code == Some(JOB_HAS_FAILED) {
+            let last = lines
+                .last()
+                .map_or("the collector does not say why", String::as_str);
+            return self.failed(last.to_owned());
+        }
+        let seat = self.seats.get_mut(who).expect("only members are started");
+        seat.has_ended = code == Some(0);
+        let have_all = self.seats.values().all(|seat| seat.has_ended);
+        Ok(have_all.then_some(Ending::Finished))
     }
 
     /// Plans the next start of a program, unless it has used up its restarts.
@@ -280,6 +260,10 @@ impl<'a> Supervisor<'a> {
         let due = self.seats.iter().filter(|(_, seat)| is_due(seat));
         let due: Vec<_> = due.map(|(who, _)| who.clone()).collect();
         for who in due {
+            let seat = self.seats.get_mut(&who).expect("only members are started");
+            if let Some(untold) = seat.untold.take() {
+                self.tell(untold);
+            }
             match self.start(&who) {
                 Ok(process) => self.tell(Programs::Restarted {
                     who,

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::CHANNELS_MAX;
-use super::name::{self, COLLECTOR};
 use super::parts::Parts;
 use super::read::{PROCESSES_MAX, Places};
 use super::refusal::list;
 use super::table::Document;
+use crate::name::{self, COLLECTOR};
 use crate::protocol::Topology;
 use crate::protocol::ids::{ChannelId, ProcessId};
 

@@ -2,16 +2,10 @@
 
 use std::fmt;
 
-use super::{Bound, Condition, Expectation, Point, Step, Target};
+use super::{Bound, Condition, Expectation, Step, Target};
 use crate::job::{COLLECTOR, list};
 use crate::protocol::Topology;
 use crate::protocol::ids::ProcessId;
-
-impl fmt::Display for Point {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -286,7 +286,7 @@ impl Reader<'_> {
             names(false),
             names(true)
         );
-        let Some(point) = Point::named(&found.value) else {
+        let Ok(point) = found.value.parse::<Point>() else {
             table.refuse(
                 found.line,
                 format!("unknown point '{}'", found.value),

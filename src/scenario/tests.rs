@@ -234,10 +234,7 @@ that = { snapshots = ">= 3", verdicts = "hold", quantities = { tokens = 15 } }
 }
 
 #[test]
-fn points_are_read_by_their_names() {
-    for point in Point::ALL {
-        assert_eq!(Point::named(&point.to_string()), Some(point));
-    }
+fn some_points_are_of_the_collector_and_the_others_of_a_node() {
     let of_collector = Point::ALL.iter().filter(|point| point.is_of_collector());
     assert_eq!(of_collector.count(), 4);
 }

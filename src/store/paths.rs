@@ -3,10 +3,9 @@
 //! `log/<n>.json`, `snapshots/<id>/begun.json`, `snapshots/<id>/manifest.json`,
 //! `snapshots/<id>/<process>.part`; names of processes keep their case and are escaped.
 
-use std::fmt::Write as _;
-
 use object_store::path::Path;
 
+use crate::name::encode_name;
 use crate::protocol::ids::SnapshotId;
 use crate::protocol::records::Record;
 
@@ -49,7 +48,10 @@ pub(super) fn manifest(id: SnapshotId) -> Path {
 }
 
 pub(super) fn part(id: SnapshotId, process: &str) -> Path {
-    spelled(&format!("{SNAPSHOTS}/{id}/{}{PART_END}", escaped(process)))
+    spelled(&format!(
+        "{SNAPSHOTS}/{id}/{}{PART_END}",
+        encode_name(process)
+    ))
 }
 
 pub(super) fn record(record: &Record) -> Path {
@@ -92,19 +94,6 @@ pub(super) fn is_staging(name: &str) -> bool {
     })
 }
 
-/// Escapes everything but `[a-z0-9-]`, byte by byte, so that names differ even where a file
-/// system does not tell cases apart.
-fn escaped(name: &str) -> String {
-    let mut escaped = String::new();
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' | b'-' => escaped.push(char::from(byte)),
-            _ => write!(escaped, "%{byte:02X}").expect("a string takes everything"),
-        }
-    }
-    escaped
-}
-
 fn spelled(path: &str) -> Path {
     Path::parse(path).expect("every segment is made of letters, digits and a few safe signs")
 }
@@ -121,7 +110,7 @@ mod tests {
         assert_eq!(begun(ID).as_ref(), "snapshots/s42/begun.json");
         assert_eq!(manifest(ID).as_ref(), "snapshots/s42/manifest.json");
         assert_eq!(part(ID, "bank-3").as_ref(), "snapshots/s42/bank-3.part");
-        assert_eq!(part(ID, "N1").as_ref(), "snapshots/s42/%4E1.part");
+        assert_eq!(part(ID, "N1").as_ref(), "snapshots/s42/_4e1.part");
         assert_eq!(
             part(ID, "../ö").as_ref(),
             "snapshots/s42/%2E%2E%2F%C3%B6.part"
@@ -162,7 +151,7 @@ mod tests {
     #[test]
     fn only_staging_files_of_our_own_are_swept() {
         assert!(is_staging("manifest.json#1"));
-        assert!(is_staging("%4E1.part#12"));
+        assert!(is_staging("_4e1.part#12"));
         for other in ["manifest.json", "a.part#", "a.part#x", "notes#1", "#1"] {
             assert!(!is_staging(other), "{other}");
         }

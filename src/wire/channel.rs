@@ -1,14 +1,13 @@
 //! The words on a channel's stream. What a peer says is checked here, once: behind this floor
 //! a word is well formed, if not necessarily true.
 
-use super::pb;
 use super::pb::to_receiver::Word as ToReceiver;
 use super::pb::to_sender::Word as ToSender;
+use super::{mode, pb};
 use crate::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Malformed, Marker};
 use crate::protocol::ids::{
     ChannelId, Generation, Incarnation, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
 };
-use crate::protocol::mode::Mode;
 
 /// A peer says what no correct peer says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,7 +70,7 @@ pub fn frame_word(frame: Frame) -> pb::ToReceiver {
         }),
         Frame::Marker(marker) => ToReceiver::Marker(pb::Marker {
             snapshot: marker.snapshot.get(),
-            mode: mode_number(marker.mode),
+            mode: mode::number(marker.mode),
             ordinal: marker.ordinal.get(),
             after: marker.after.get(),
             sent: marker.sent.get(),
@@ -137,7 +136,7 @@ pub fn read_frame(word: pb::ToReceiver) -> Result<Frame, WireError> {
         ToReceiver::Messages(messages) => Ok(Frame::Messages(batch(messages)?)),
         ToReceiver::Marker(marker) => Ok(Frame::Marker(Marker {
             snapshot: SnapshotId::new(positive("snapshot", marker.snapshot)?),
-            mode: read_mode(marker.mode)?,
+            mode: mode::of(marker.mode).ok_or(WireError::Mode(marker.mode))?,
             ordinal: MarkerOrdinal::new(positive("ordinal", marker.ordinal)?),
             after: MessageNumber::new(marker.after),
             sent: MessageNumber::new(marker.sent),
@@ -171,24 +170,6 @@ pub fn read_feedback(word: pb::ToSender) -> Result<Feedback, WireError> {
         ToSender::Welcome(_) | ToSender::NotYet(_) | ToSender::Refused(_) => {
             Err(unexpected("feedback", "a second greeting"))
         }
-    }
-}
-
-/// A mode as it is sent and stored. Never given to another mode once a version has used it.
-pub const fn mode_number(mode: Mode) -> u32 {
-    match mode {
-        Mode::Classic => 1,
-    }
-}
-
-/// Reads a mode.
-///
-/// # Errors
-/// If this version does not know it.
-pub const fn read_mode(number: u32) -> Result<Mode, WireError> {
-    match number {
-        1 => Ok(Mode::Classic),
-        _ => Err(WireError::Mode(number)),
     }
 }
 
@@ -372,13 +353,6 @@ mod tests {
             error.to_string(),
             format!("first is {}, which cannot be", u64::MAX)
         );
-    }
-
-    #[test]
-    fn modes_keep_their_numbers() {
-        assert_eq!(mode_number(Mode::Classic), 1);
-        assert_eq!(read_mode(1), Ok(Mode::Classic));
-        assert_eq!(read_mode(0), Err(WireError::Mode(0)));
     }
 
     proptest! {

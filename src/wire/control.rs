@@ -7,10 +7,9 @@ use crate::protocol::events::{Directive, Holding, Join, Order, Report, Standing,
 use crate::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
 use crate::protocol::mode::Mode;
 
-use super::channel::{mode_number, read_mode};
-use super::pb;
 use super::pb::collector_word::Word as CollectorWord;
 use super::pb::node_word::Word as NodeWord;
+use super::{mode, pb};
 
 /// Bytes that are no word of this protocol: the other side is of another version, or broken.
 #[derive(Debug, thiserror::Error)]
@@ -145,7 +144,7 @@ pub fn directive(directive: Directive, addresses: Vec<String>) -> pb::CollectorW
         }),
         Order::Trigger(snapshot, mode) => CollectorWord::Trigger(pb::Trigger {
             snapshot: snapshot.get(),
-            mode: mode_number(mode),
+            mode: mode::number(mode),
         }),
         Order::Ended {
             snapshot,
@@ -230,7 +229,7 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
                 complete: SnapshotId::new(standing.complete),
             }),
             CollectorWord::Trigger(trigger) => {
-                Order::Trigger(SnapshotId::new(trigger.snapshot), mode(trigger.mode)?)
+                Order::Trigger(SnapshotId::new(trigger.snapshot), read_mode(trigger.mode)?)
             }
             CollectorWord::Ended(ended) => Order::Ended {
                 snapshot: SnapshotId::new(ended.snapshot),
@@ -327,8 +326,8 @@ fn part_bytes(part: &StoredPart) -> Vec<u8> {
     serde_json::to_vec(part).expect("numbers, names and lists of them are always JSON")
 }
 
-fn mode(number: u32) -> Result<Mode, WireError> {
-    read_mode(number).map_err(|_| WireError::Unknown {
+fn read_mode(number: u32) -> Result<Mode, WireError> {
+    mode::of(number).ok_or(WireError::Unknown {
         what: "mode",
         number: number.into(),
     })

@@ -17,13 +17,12 @@ use prost::Message as _;
 pub use error::PartError;
 pub use recount::recount;
 
-use super::pb;
+use super::{mode, pb};
 use crate::protocol::application::Quantities;
 use crate::protocol::cut::{Facts, InputPart, OutputPart, Part, Restored};
 use crate::protocol::events::StoredPart;
 use crate::protocol::frame::Batch;
 use crate::protocol::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
-use crate::protocol::mode::Mode;
 
 const MAGIC: &[u8; 8] = b"CUTLPART";
 
@@ -76,7 +75,7 @@ impl PartFile {
             snapshot: self.part.snapshot.get(),
             generation: self.part.generation.get(),
             process: self.part.process.get(),
-            mode: mode_code(self.part.mode),
+            mode: mode::number(self.part.mode),
             topology: self.topology,
             application: self.application.clone(),
             state_version: self.state_version,
@@ -110,7 +109,7 @@ impl PartFile {
             snapshot: SnapshotId::new(body.snapshot),
             generation: Generation::new(body.generation),
             process,
-            mode: mode_of(body.mode)?,
+            mode: mode::of(body.mode).ok_or(PartError::UnknownMode(body.mode))?,
             outputs: ends(
                 process,
                 End::Output,
@@ -277,20 +276,6 @@ fn u32_at(file: &[u8], at: usize) -> u32 {
 /// Makes the checksum of a file and its own checksum differ from file to file.
 fn mask(checksum: u32) -> u32 {
     checksum.rotate_right(15).wrapping_add(0xa282_ead8)
-}
-
-/// 0 stays free: it is what a field reads as that was never written.
-fn mode_code(mode: Mode) -> u32 {
-    match mode {
-        Mode::Classic => 1,
-    }
-}
-
-fn mode_of(code: u32) -> Result<Mode, PartError> {
-    match code {
-        1 => Ok(Mode::Classic),
-        _ => Err(PartError::UnknownMode(code)),
-    }
 }
 
 fn output_to_pb(output: &OutputPart) -> pb::ChannelPart {

@@ -159,6 +159,9 @@ fn a_killed_node_comes_back_and_the_job_goes_back_to_the_newest_snapshot() {
     });
     let killed = folder.ask(&["kill", "collector"]);
     assert_eq!(killed.code, 0, "{killed:?}");
+    until("its return", || {
+        running_generation(&folder).as_deref() == Some("g2")
+    });
     let restored = folder.ask(&["restore", "s0"]);
     assert!(
         restored.out.ends_with("from the initial state (s0)\n"),
@@ -289,6 +292,24 @@ fn a_store_that_cannot_be_used_is_a_start_that_fails_and_leaves_nothing() {
     }
 }
 
+#[test]
+fn another_job_in_the_same_directory_is_refused_and_hides_nothing() {
+    let folder = Folder::new();
+    up(&folder);
+    assert_eq!(folder.ask(&["snapshot", "--wait"]).code, 0);
+    assert_eq!(folder.ask(&["down"]).code, 0);
+    let other = JOB.replace("\"bob\"", "\"bob\", \"carol\"");
+    fs::write(folder.path().join("other.toml"), other).unwrap();
+    let refused = folder.ask(&["up", "other.toml", "--dir", "bank.cutline"]);
+    refused.assert_error(&["the job cannot start", "another topology"]);
+    assert_eq!(folder.ask(&["verify", "s1"]).code, 0);
+    let again = folder.ask(&["up", "bank.toml", "--detach"]);
+    assert!(
+        again.out.starts_with("bank continues from s1, "),
+        "{again:?}"
+    );
+}
+
 const STEPS: &str = r#"
 job = "bank.toml"
 timeout = "30s"
@@ -401,6 +422,6 @@ fn a_scenario_that_takes_too_long_fails_at_its_line() {
     let last = answer.out.lines().last().unwrap();
     assert_eq!(
         last,
-        "failed: line 3: the scenario takes longer than its timeout, 1s"
+        "failed: line 3: the scenario takes longer than its timeout, 1s (seed 1)"
     );
 }

@@ -156,7 +156,7 @@ async fn a_command_reaches_the_application_and_its_answer_comes_back() {
         .await;
     bob.kill();
     let lost = soon(asked).await.unwrap().unwrap_err().to_string();
-    assert!(lost.contains("may or may not have been done"), "{lost}");
+    assert!(lost.contains("the node's control stream broke"), "{lost}");
     carol.kill();
     job.status(|status| !status.processes[2].live).await;
     let absent = client.command("carol", "x").await.unwrap_err().to_string();

@@ -250,9 +250,14 @@ async fn the_exit_code_says_whether_the_job_or_only_the_collector_has_ended() {
     let (_, said) = second.ends().await;
     assert!(said.starts_with('{'), "{said}");
 
+    let third = Program::start(&job).await;
+    let published = collector::read_address(job.dir()).unwrap();
     fs::write(job.dir().join("job.toml"), job_file(&["alice", "bob"])).unwrap();
     let (status, said) = Program::spawn(&job, &[]).ends().await;
     assert_eq!(status.code(), Some(1), "{said}");
+    // It never came to lead, so it has drawn nobody away from the one that does.
+    assert_eq!(collector::read_address(job.dir()).unwrap(), published);
+    third.kill().await;
     assert!(said.contains("another topology"), "{said}");
 
     let (status, said) = Program::spawn(&job, &["--listen", "0.0.0.0:0"])

@@ -12,6 +12,7 @@ use cutline::wire::pb::collector_client::CollectorClient;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
@@ -165,7 +166,7 @@ async fn a_collector_ends_in_time_whatever_its_clients_do() {
     let job = Job::new();
     let (running, _nodes) = job.up().await;
     // One that says nothing, one that stops in the middle of a call, one that watches.
-    let mut silent = TcpStream::connect(running.address).await.unwrap();
+    let silent = TcpStream::connect(running.address).await.unwrap();
     let mut rude = TcpStream::connect(running.address).await.unwrap();
     rude.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
         .await
@@ -182,9 +183,11 @@ async fn a_collector_ends_in_time_whatever_its_clients_do() {
         begun.elapsed()
     );
     // Their connections are really gone, not only abandoned.
-    let mut rest = Vec::new();
-    let _ = soon(silent.read_to_end(&mut rest)).await;
-    let _ = soon(rude.read_to_end(&mut rest)).await;
+    for mut connection in [silent, rude] {
+        let mut rest = Vec::new();
+        let closed = timeout(Duration::from_secs(1), connection.read_to_end(&mut rest));
+        assert!(closed.await.is_ok(), "nobody else would close it that soon");
+    }
 }
 
 #[tokio::test]

@@ -107,6 +107,7 @@ pub(crate) struct Desk {
     pub(crate) deleted: Vec<SnapshotId>,
     pub(crate) answers: BTreeMap<RequestId, Vec<Result<Answer, String>>>,
     pub(crate) over: Option<Over>,
+    pub(crate) leads: bool,
     requests: u64,
 }
 
@@ -135,6 +136,7 @@ impl Desk {
             deleted: Vec::new(),
             answers: BTreeMap::new(),
             over: None,
+            leads: false,
             requests: 0,
         };
         desk.note(effects);
@@ -175,7 +177,7 @@ impl Desk {
                     };
                     self.dismissed.push((process, incarnation, reason));
                 }
-                CollectorEffect::Lead => {}
+                CollectorEffect::Lead => self.leads = true,
                 CollectorEffect::Replace(process, incarnation) => {
                     self.replaced.push((process, incarnation));
                 }

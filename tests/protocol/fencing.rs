@@ -218,9 +218,10 @@ fn preparing_drops_queues_streams_and_recordings_of_the_generation_before() {
             .iter()
             .any(|effect| matches!(effect, Effect::Forget(id) if *id == s(1)))
     );
-    assert!(
-        matches!(effects.last(), Some(Effect::Load(generation, id)) if (*generation, *id) == (G2, s(7)))
-    );
+    assert!(matches!(
+        effects.last(),
+        Some(Effect::Load(generation, id)) if (*generation, *id) == (G2, s(7))
+    ));
     solo.step(Input::Loaded(
         G2,
         Ok(restored(&topology(2, &[IN, OUT]), 2, 7)),
@@ -235,9 +236,10 @@ fn preparing_drops_queues_streams_and_recordings_of_the_generation_before() {
 fn until_run_frames_are_queued_and_nothing_is_handled() {
     let mut solo = fresh();
     let effects = solo.told(T1, Order::Prepare(G1, s(0)));
-    assert!(
-        matches!(effects.last(), Some(Effect::Report(Report::Ready(generation))) if *generation == G1)
-    );
+    assert!(matches!(
+        effects.last(),
+        Some(Effect::Report(Report::Ready(generation))) if *generation == G1
+    ));
     solo.opened(IN);
     solo.arrived(IN, batch(1, &[9]));
     solo.arrived(IN, marker(1, 1, 1));
@@ -335,6 +337,19 @@ fn a_welcome_ends_the_recordings_it_does_not_name() {
         "a late marker closes nothing"
     );
     assert!(stored(&solo.arrived(IN, marker(3, 2, 0))).is_some());
+}
+
+#[test]
+fn a_welcome_does_not_end_what_has_begun_since_it_was_said() {
+    let mut solo = running();
+    // The marker of s2, which another process was told of, was faster than the welcome.
+    solo.arrived(IN, marker(2, 1, 0));
+    assert!(captured(&solo.take_all()));
+    solo.told(T1, standing(G1, 1, &[]));
+    assert_eq!(solo.open_recordings(), [s(2)]);
+    solo.write_all(OUT);
+    solo.told(T1, standing(G1, 2, &[]));
+    assert!(solo.open_recordings().is_empty());
 }
 
 #[test]

@@ -100,11 +100,17 @@ fn a_log_that_cannot_be_written_is_tried_for_a_minute_and_then_ends_the_job() {
 }
 
 #[test]
-fn a_collector_that_cannot_write_its_first_record_says_so_at_once() {
+fn a_collector_that_cannot_write_its_first_record_says_so_at_once_and_halts_nobody() {
     let mut store = Store::default();
     let mut desk = Desk::new(2, policy(), 1);
     desk.serve(&mut store, Fate::Done);
+    desk.join(1, 1, holds(1));
     desk.serve(&mut store, Fate::Failed);
+    assert!(
+        !desk.leads && desk.told.is_empty(),
+        "it never led: {:?}",
+        desk.told
+    );
     let over = "the log cannot be written: disk full".to_owned();
     assert_eq!(desk.over, Some(Over::Failed(over)));
 }
@@ -320,7 +326,7 @@ fn a_complete_manifest_whose_outcome_was_unknown_counts() {
 fn a_complete_snapshot_is_of_the_generation_its_manifest_says() {
     let mut store = Store::default();
     let mut first = Desk::running(2, policy(), &mut store);
-    let mut lose = |first: &mut Desk, store: &mut Store, next: u64| {
+    let lose = |first: &mut Desk, store: &mut Store, next: u64| {
         first.gone(1, next - 1);
         first.join(1, next, Holding::Nothing);
         first.obey(store);
@@ -345,4 +351,71 @@ fn a_complete_snapshot_is_of_the_generation_its_manifest_says() {
         s(1),
         "it is of g3, and so is the job"
     );
+}
+
+#[test]
+fn a_collector_is_to_be_found_only_when_it_leads() {
+    let mut store = Store::default();
+    let mut desk = Desk::new(2, policy(), 1);
+    assert!(!desk.leads);
+    desk.serve(&mut store, Fate::Done);
+    assert!(!desk.leads);
+    desk.serve(&mut store, Fate::Done);
+    assert!(desk.leads);
+}
+
+#[test]
+fn what_was_left_open_is_not_ended_before_the_term_is_taken() {
+    let mut store = Store::default();
+    let mut first = Desk::running(2, policy(), &mut store);
+    first.ask(snapshot());
+    first.settle(&mut store);
+    let mut second = Desk::new(2, policy(), 2);
+    second.serve(&mut store, Fate::Done);
+    second.pass(60_000);
+    assert_eq!(
+        second.pending.len(),
+        1,
+        "nothing but the record of its term"
+    );
+    first.parts(1);
+    first.settle(&mut store);
+    assert_eq!(store.complete(1), Some(true), "the first leads still");
+}
+
+#[test]
+fn a_collector_that_was_superseded_replaces_nobody() {
+    let mut store = Store::default();
+    let mut first = Desk::running(2, policy(), &mut store);
+    let second = successor(&mut store);
+    // Its nodes have left it for the new one, and seem lost to it.
+    first.gone(1, 1);
+    first.gone(2, 1);
+    first.pass(1_000);
+    first.settle(&mut store);
+    assert_eq!(first.over, Some(Over::Fenced(Term::new(2))));
+    assert_eq!(first.replaced, []);
+    assert_eq!(second.over, None);
+}
+
+#[test]
+fn a_collector_that_finds_an_id_or_an_end_of_a_later_term_is_fenced() {
+    let mut store = Store::default();
+    let mut first = Desk::running(2, policy(), &mut store);
+    let mut second = successor(&mut store);
+    joined_by_all(&mut second, 1);
+    second.ask(snapshot());
+    second.settle(&mut store);
+    let asker = first.ask(snapshot());
+    first.settle(&mut store);
+    assert_eq!(first.over, Some(Over::Fenced(Term::new(2))));
+    assert_eq!(first.refusal(asker), "another collector leads, in term t2");
+    assert_eq!(
+        store.complete(1),
+        None,
+        "the second's snapshot is still open"
+    );
+    second.parts(1);
+    second.settle(&mut store);
+    assert_eq!(store.complete(1), Some(true));
 }

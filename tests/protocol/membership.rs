@@ -1,6 +1,8 @@
 //! Who hosts a process: one node at a time, and no node that was given up comes back.
 
-use cutline::protocol::collector::CollectorInput;
+use std::collections::BTreeSet;
+
+use cutline::protocol::collector::{CollectorInput, Request};
 use cutline::protocol::events::{Holding, Join, Order, Report};
 use cutline::protocol::ids::Incarnation;
 
@@ -260,6 +262,15 @@ fn a_run_that_did_not_arrive_is_said_again() {
         desk.orders(|order| *order == Order::Run(g(2))),
         [(p(2), Order::Run(g(2)))]
     );
+    // And what was triggered behind it, before the stream broke.
+    desk.ask(Request::Snapshot {
+        initiators: BTreeSet::from([p(2)]),
+    });
+    desk.settle(&mut store);
+    desk.told.clear();
+    desk.gone(2, 1);
+    desk.join(2, 1, Holding::Prepared(g(2)));
+    assert_eq!(desk.triggered(), [p(2)]);
 }
 
 #[test]

@@ -234,6 +234,37 @@ fn a_snapshot_that_cannot_be_read_fails_the_job_by_name() {
     assert_eq!(job.desk.orders(|order| *order == Order::Halt).len(), 2);
 }
 
+#[test]
+fn a_restore_that_cannot_be_read_is_refused_and_the_job_goes_on_from_where_a_loss_would_take_it() {
+    let mut job = Job::new(policy());
+    let older = job.complete();
+    let newer = job.complete();
+    job.desk.told.clear();
+    let asker = job.desk.ask(Request::Restore(Some(s(older))));
+    job.unready();
+    let why =
+        format!("s{older} cannot be restored: p2: checksum; the job goes back to s{newer} instead");
+    assert_eq!(job.desk.refusal(asker), why);
+    job.desk.obey(&mut job.store);
+    assert_eq!(
+        (job.desk.phase(), job.store.last_origin()),
+        ("running", Some(s(newer)))
+    );
+    assert_eq!(job.lose(), s(newer));
+    // If that cannot be read either, nothing is left to go on from.
+    let asker = job.desk.ask(Request::Restore(Some(s(older))));
+    job.unready();
+    assert!(job.desk.refusal(asker).contains("instead"));
+    job.unready();
+    let Some(Over::Failed(reason)) = &job.desk.over else {
+        panic!("{:?}", job.desk.over);
+    };
+    assert!(
+        reason.starts_with(&format!("s{newer} cannot be restored")),
+        "{reason}"
+    );
+}
+
 fn falling_back() -> Policy {
     Policy {
         fall_back: true,

@@ -4,6 +4,12 @@
 //! `exact` is checked against the application's own log of sends and handlings, never against the
 //! core's counters. A failure prints the plan, shrunk; pin it below as a test of its own.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to fail")]
+#![allow(
+    clippy::print_stdout,
+    reason = "what was seen, for those who change the plans"
+)]
+
 mod chatter;
 mod plan;
 

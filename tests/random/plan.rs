@@ -238,7 +238,7 @@ impl Plan {
                     .filter(|manifest| manifest.is_complete())
                     .last();
                 let target = newest.map(|manifest| manifest.snapshot);
-                world.ask(Request::Restore(target.filter(|_| pick % 2 == 0)));
+                world.ask(Request::Restore(target.filter(|_| pick.is_multiple_of(2))));
                 return;
             }
             27 | 28 => Choice::Store(0, Fate::Unknown),

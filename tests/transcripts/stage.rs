@@ -7,13 +7,18 @@
 //! - `put p1->p2`, `arrive p1->p2`, `take p1->p2`: outbox to wire, wire to inbox, handle
 //! - `ack p1->p2`: the receiver acknowledges, and the sender hears it
 //! - `snapshot p1 …`: the collector triggers these initiators
+//! - `restore`, `restore s1`: a user asks for the job to be taken back
 //! - `break p1->p2`, `crash p1`, `crash collector`, `pass 500` (milliseconds)
 //! - `hold disk`, `release disk`: whether the store answers at once
+//! - `disk`: what it was asked to do and has not done; `disk 0 done`, `disk 0 failed`, `disk 0
+//!   unknown`: it does the first of it, does not, or does and says that it did not
+//! - `hold p1`, `release p1`: whether p1 hears the collector
+//! - `hello p1->p2 g2`: what p2 would say to such a hello
 //! - `queues p1->p2`: what is where
 //! - `stabilize`: until nothing moves
 //!
-//! The control streams, the handshakes and (unless held) the store take their course after each
-//! step.
+//! The control streams, the handshakes and the store, unless they are held, take their course
+//! after each step.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,12 +28,13 @@ use cutline::apps::BuiltIn;
 use cutline::protocol::Topology;
 use cutline::protocol::application::Application;
 use cutline::protocol::collector::{Announcement, Policy, Request};
+use cutline::protocol::frame::Hello;
 use cutline::protocol::ids::{ChannelId, ProcessId, SnapshotId};
 use cutline::protocol::link::Limits;
 use cutline::protocol::mode::Mode;
 use cutline::protocol::process::Settings;
-use cutline::protocol::records::{End, Manifest};
-use cutline::world::{Choice, Fault, Job, Notice, World};
+use cutline::protocol::records::{End, Manifest, Record};
+use cutline::world::{Choice, Fate, Fault, Job, Notice, Operation, World};
 
 /// More choices than any transcript needs.
 const STEPS_MAX: usize = 10_000;
@@ -37,6 +43,8 @@ const STEPS_MAX: usize = 10_000;
 pub(crate) struct Stage {
     world: World<BuiltIn>,
     disk_held: bool,
+    /// Who does not hear the collector.
+    deaf: BTreeSet<ProcessId>,
 }
 
 impl Stage {
@@ -81,6 +89,7 @@ impl Stage {
         let mut stage = Self {
             world: World::new(job).unwrap(),
             disk_held: false,
+            deaf: BTreeSet::new(),
         };
         stage.world.stabilize(STEPS_MAX);
         let text = stage.notices();
@@ -127,12 +136,18 @@ impl Stage {
                 world.ask(Request::Snapshot { initiators });
             }
             ["restore"] => drop(world.ask(Request::Restore(None))),
+            ["restore", id] => drop(world.ask(Request::Restore(Some(id.parse().unwrap())))),
             ["hold", "disk"] => self.disk_held = true,
             ["release", "disk"] => self.disk_held = false,
-            ["queues", on] => return self.queues(channel(on)),
-            ["stabilize"] => {
-                assert!(world.stabilize(STEPS_MAX), "it comes to rest");
+            ["disk"] => return self.pending(),
+            ["disk", place, fate] => {
+                world.apply(&Choice::Store(place.parse().unwrap(), parse_fate(fate)));
             }
+            ["hold", name] => drop(self.deaf.insert(process(world, name))),
+            ["release", name] => drop(self.deaf.remove(&process(world, name))),
+            ["hello", on, generation] => return self.hello(channel(on), generation),
+            ["queues", on] => return self.queues(channel(on)),
+            ["stabilize"] => self.run(|choice| !matches!(choice, Choice::Tick(_))),
             _ => panic!("no such step: {line}"),
         }
         String::new()
@@ -140,21 +155,90 @@ impl Stage {
 
     /// Everything that is not a message, a marker or new work takes its course.
     fn settle(&mut self) {
+        self.run(|choice| {
+            matches!(
+                choice,
+                Choice::Report(..)
+                    | Choice::Direct(..)
+                    | Choice::Open(_)
+                    | Choice::Start(_)
+                    | Choice::StartCollector
+                    | Choice::Store(..)
+            )
+        });
+    }
+
+    /// What is allowed, or answers a hello, takes its course, unless it is held.
+    fn run(&mut self, allowed: impl Fn(&Choice) -> bool) {
         for _ in 0..STEPS_MAX {
-            let choices = self.world.choices();
-            let next = choices.into_iter().find(|choice| match choice {
-                Choice::Report(..) | Choice::Direct(..) | Choice::Open(_) => true,
-                Choice::Hear(channel) => self.world.is_dialled(*channel),
-                Choice::Start(_) | Choice::StartCollector => true,
-                Choice::Store(..) => !self.disk_held,
-                _ => false,
-            });
+            let next = self
+                .world
+                .choices()
+                .into_iter()
+                .find(|choice| match choice {
+                    Choice::Store(..) if self.disk_held => false,
+                    Choice::Direct(process, _) if self.deaf.contains(process) => false,
+                    Choice::Hear(channel) if self.world.is_dialled(*channel) => true,
+                    _ => allowed(choice),
+                });
             match next {
                 Some(choice) => self.world.apply(&choice),
                 None => return,
             }
         }
-        panic!("it does not settle");
+        panic!("it does not come to rest");
+    }
+
+    /// What the store has before it.
+    fn pending(&self) -> String {
+        let name = |process: &ProcessId| self.world.job().topology.name(*process);
+        let mut text = String::new();
+        for (place, operation) in self.world.pending().iter().enumerate() {
+            let what = match operation {
+                Operation::Read => "everything is to be read".to_owned(),
+                Operation::Create(Record::Log(entry)) => match entry.generation {
+                    None => format!("the record of term {}", entry.term),
+                    Some(begun) => format!("the record of {}", begun.generation),
+                },
+                Operation::Create(Record::Begun(begun)) => {
+                    format!("the begin record of {}", begun.snapshot)
+                }
+                Operation::Create(Record::Manifest(manifest)) => {
+                    let complete = if manifest.is_complete() {
+                        "complete"
+                    } else {
+                        "aborted"
+                    };
+                    format!("the manifest of {}: {complete}", manifest.snapshot)
+                }
+                Operation::Delete(snapshot) => format!("{snapshot} is to be deleted"),
+                Operation::Put(process, _, part, _) => {
+                    format!("{}'s part of {}", name(process), part.snapshot)
+                }
+                Operation::Load(process, _, generation, snapshot) => {
+                    format!(
+                        "{snapshot} is to be read by {} for {generation}",
+                        name(process)
+                    )
+                }
+            };
+            let _ = writeln!(text, "{place}: {what}");
+        }
+        text
+    }
+
+    fn hello(&self, on: ChannelId, generation: &str) -> String {
+        let (sender, receiver) = (self.world.process(on.from), self.world.process(on.to));
+        let hello = Hello {
+            topology: self.world.job().topology.fingerprint(),
+            generation: generation.parse().unwrap(),
+            incarnation: sender.expect("up").incarnation(),
+        };
+        let name = self.world.job().topology.name(on.to);
+        match receiver.expect("up").would_answer(on, hello) {
+            true => format!("{name} would answer\n"),
+            false => format!("{name} would say: not yet\n"),
+        }
     }
 
     fn queues(&self, on: ChannelId) -> String {
@@ -258,6 +342,15 @@ fn process(world: &World<BuiltIn>, name: &str) -> ProcessId {
         .topology
         .process(name)
         .unwrap_or_else(|| panic!("no process {name}"))
+}
+
+fn parse_fate(text: &str) -> Fate {
+    match text {
+        "done" => Fate::Done,
+        "failed" => Fate::Failed,
+        "unknown" => Fate::Unknown,
+        _ => panic!("no such fate: {text}"),
+    }
 }
 
 fn channel(text: &str) -> ChannelId {

@@ -291,7 +291,8 @@ async fn what_verify_says_has_a_stable_form_in_json() {
             {"process": "alice", "file": "snapshots/s1/alice.part", "bytes": bytes,
              "state": "intact", "fault": null},
             {"process": "bob", "file": "snapshots/s1/bob.part",
-             "bytes": verified["parts"][1]["bytes"], "state": "missing", "fault": "snapshots/s1/bob.part is missing from the store"},
+             "bytes": verified["parts"][1]["bytes"], "state": "missing",
+             "fault": "snapshots/s1/bob.part is missing from the store"},
         ],
     });
     assert_eq!(verified, expected);

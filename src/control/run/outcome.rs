@@ -80,8 +80,11 @@ impl RunView {
                 "ok: {complete} complete snapshots, {aborted} aborted, {restores} restores; every \
                  expectation and every verdict holds"
             ),
-            [only] => format!("failed: {}", one_line(only)),
-            [first, rest @ ..] => format!("failed: {} (and {} more)", one_line(first), rest.len()),
+            [only] => format!("failed: {} (seed {})", one_line(only), self.seed),
+            [first, rest @ ..] => {
+                let (first, more) = (one_line(first), rest.len());
+                format!("failed: {first} (and {more} more; seed {})", self.seed)
+            }
         }
     }
 }

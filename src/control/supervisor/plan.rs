@@ -88,4 +88,7 @@ pub enum StartError {
         /// The last lines of its log.
         lines: Vec<String>,
     },
+    /// The collector found that the job cannot run before it ever did; why.
+    #[error("the job cannot start: {0}")]
+    Job(String),
 }

@@ -1,5 +1,7 @@
 //! The supervisor with shell scripts for programs.
 
+use std::process::Stdio;
+
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
@@ -247,6 +249,26 @@ fn a_node_that_never_joins_is_replaced_when_it_has_had_its_time() {
 }
 
 #[test]
+fn the_end_of_the_job_is_seen_from_its_programs_if_the_word_of_it_is_lost() {
+    let top = tempfile::tempdir().unwrap();
+    let failing = [
+        ("collector", "echo 'the job has ended: no luck'; exit 1"),
+        ("p1", "sleep 60"),
+    ];
+    let running = Running::begin(plan(&top, 3, &failing));
+    let error = running.thread.join().unwrap().unwrap_err().to_string();
+    assert_eq!(error, "the job cannot start: the job has ended: no luck");
+    let top = tempfile::tempdir().unwrap();
+    let ended = [("collector", "exit 0"), ("p1", "exit 0")];
+    let ending = Running::begin(plan(&top, 3, &ended))
+        .thread
+        .join()
+        .unwrap()
+        .unwrap();
+    assert_eq!(ending, Ending::Finished);
+}
+
+#[test]
 fn a_job_whose_directory_is_removed_ends() {
     let top = tempfile::tempdir().unwrap();
     let running = Running::begin(plan(&top, 3, &[("p1", "sleep 60")]));
@@ -259,18 +281,22 @@ fn a_job_whose_directory_is_removed_ends() {
 
 #[test]
 fn the_collectors_word_ends_the_job() {
-    for (event, ending) in [
-        (News::Finished, Ending::Finished),
+    for (before, event, ending) in [
+        (None, News::Finished, "Ok(Finished)"),
         (
-            News::Failed("no luck".to_owned()),
-            Ending::Failed("no luck".to_owned()),
+            Some(News::Running),
+            News::Failed("x".to_owned()),
+            "Ok(Failed(\"x\"))",
         ),
+        (None, News::Failed("x".to_owned()), "Err(Job(\"x\"))"),
     ] {
         let top = tempfile::tempdir().unwrap();
         let running = Running::begin(plan(&top, 3, &[("p1", "sleep 60")]));
         let process = running.newest("p1");
-        running.events.blocking_send(event).unwrap();
-        assert_eq!(running.thread.join().unwrap().unwrap(), ending);
+        for event in before.into_iter().chain([event]) {
+            running.events.blocking_send(event).unwrap();
+        }
+        assert_eq!(format!("{:?}", running.thread.join().unwrap()), ending);
         assert!(!process.exists());
     }
 }

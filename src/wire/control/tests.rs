@@ -193,7 +193,7 @@ fn what_is_no_word_is_refused_by_name() {
     let message = CollectorSaid::try_from(empty).unwrap_err().to_string();
     assert_eq!(message, "the collector's word is missing on the wire");
     assert!(matches!(
-        mode(0),
+        read_mode(0),
         Err(WireError::Unknown { what: "mode", .. })
     ));
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::protocol::application::{Application, Capture, Outputs, Refusal, Setup};
+use crate::protocol::mode::Mode;
 use crate::protocol::topology::Topology;
 
 fn batch(first: u64, messages: &[Vec<u8>]) -> Batch {

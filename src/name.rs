@@ -13,7 +13,7 @@ pub(crate) fn is_plain(byte: u8) -> bool {
 }
 
 /// Why this cannot be a name of a job or a process, with the remedy.
-pub(super) fn refusal(name: &str) -> Option<(String, &'static str)> {
+pub(crate) fn refusal(name: &str) -> Option<(String, &'static str)> {
     if !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_plain) {
         return None;
     }
