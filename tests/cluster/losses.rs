@@ -179,3 +179,15 @@ fn a_node_dies_again_while_its_next_incarnation_is_being_restored() {
     up.ask(&["verify", "--all"]).yes();
     up.interrupt();
 }
+
+#[test]
+fn a_run_whose_expectations_do_not_hold_fails() {
+    // Or all tests above would mean nothing.
+    let stage = Stage::new();
+    let scenario = format!("{JOB}{}", afterwards("1"));
+    stage
+        .run("no", &scenario)
+        .fails("expected restores: 1, found 0");
+    let scenario = scenario.replace("RESTORES", "0").replace("4000", "4001");
+    stage.run("wrong", &scenario).fails("money = 4000 in s1");
+}

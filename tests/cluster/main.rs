@@ -10,6 +10,7 @@ mod asked;
 mod branch;
 mod cos418;
 mod disk;
+mod flat;
 mod life;
 mod losses;
 mod many;
