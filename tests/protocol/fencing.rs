@@ -30,7 +30,7 @@ fn running() -> Solo {
     solo
 }
 
-/// p2 taken back: in the second generation, in the second term, from s7.
+/// p2 taken back: in the second generation, in the second term, from s7, its streams open.
 fn taken_back() -> Solo {
     let mut solo = running();
     solo.told(T2, Order::Prepare(G2, s(7)));
@@ -38,6 +38,15 @@ fn taken_back() -> Solo {
     solo.step(Input::Loaded(G2, Ok(part)));
     solo.told(T2, Order::Run(G2));
     assert_eq!(solo.process.holding(), Holding::Running(G2));
+    assert!(matches!(
+        solo.dialled(IN, G2, PEER),
+        Greeting::Welcome { .. }
+    ));
+    let greeting = Greeting::Welcome {
+        incarnation: PEER,
+        feedback: expects(1, 1),
+    };
+    solo.step(Input::Greeted(ch(OUT), G2, greeting));
     solo
 }
 
@@ -59,6 +68,11 @@ fn frames_and_words_of_an_older_generation_change_nothing() {
     for zombie in zombies {
         assert!(solo.is_unmoved_by(zombie.clone()), "{zombie:?}");
     }
+    let own = solo.step(Input::Arrived(ch(IN), G2, marker(8, 1, 0)));
+    assert!(
+        own.is_empty() && captured(&solo.take_all()),
+        "on its own streams they do"
+    );
 }
 
 #[test]

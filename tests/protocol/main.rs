@@ -20,5 +20,6 @@ mod restores;
 mod retention;
 mod sender;
 mod solo;
+mod stops;
 mod windows;
 mod worlds;
