@@ -68,10 +68,10 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The application refuses its settings.
-    #[error("{0}")]
+    #[error(transparent)]
     Application(#[from] Refusal),
     /// The store cannot be opened.
-    #[error("cannot open the store")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     /// The listener has no address.
     #[error("cannot use the listener")]

@@ -128,9 +128,9 @@ pub struct ProcessStatus {
     /// The generation it has prepared or runs.
     #[serde(serialize_with = "text::serialize")]
     pub generation: Generation,
-    /// Messages handled since the node started.
+    /// Messages handled since the job began, without what restores took back.
     pub handled: u64,
-    /// Messages sent since the node started.
+    /// Messages sent since the job began, without what restores took back.
     pub sent: u64,
 }
 

@@ -71,9 +71,9 @@ pub struct Config {
 /// How far a node is, counted by its loop and told with each sign of life.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Messages handled since the start.
+    /// Messages handled since the job began.
     pub handled: AtomicU64,
-    /// Messages sent since the start.
+    /// Messages sent since the job began.
     pub sent: AtomicU64,
 }
 

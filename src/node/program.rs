@@ -70,8 +70,12 @@ pub fn main<A: Application>() -> ExitCode {
     match start::<A>(arguments) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
+            let code = match error {
+                super::NodeError::Failed(_) => 1,
+                _ => 2,
+            };
             tracing::error!("{:#}", anyhow::Error::from(error));
-            ExitCode::from(1)
+            ExitCode::from(code)
         }
         Err(error) => {
             tracing::error!("{error:#}");

@@ -102,7 +102,6 @@ pub struct Process<A> {
     recordings: BTreeMap<SnapshotId, Recording>,
     ended: Ended,
     now_ms: u64,
-    handled: u64,
 }
 
 impl<A: Application> Process<A> {
@@ -139,7 +138,6 @@ impl<A: Application> Process<A> {
             recordings: BTreeMap::new(),
             ended: Ended::default(),
             now_ms: 0,
-            handled: 0,
         })
     }
 
@@ -236,12 +234,12 @@ impl<A: Application> Process<A> {
         (running && self.has_room()).then_some(self.pace)
     }
 
-    /// Messages handled since the node started.
+    /// Messages handled since the job began; a restore takes it back, as it does the messages.
     pub fn handled(&self) -> u64 {
-        self.handled
+        self.positions().map(|(_, handled)| handled.get()).sum()
     }
 
-    /// Messages sent since the generation started, and before it.
+    /// Messages sent since the job began; a restore takes it back, as it does the messages.
     pub fn sent(&self) -> u64 {
         self.outboxes.iter().map(|outbox| outbox.sent().get()).sum()
     }

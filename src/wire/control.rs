@@ -45,7 +45,7 @@ pub struct Place {
     pub pid: u32,
 }
 
-/// How much a node has done since it started.
+/// How much a process has done since the job began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Messages handled.

@@ -126,9 +126,8 @@ impl Engine<'_> {
             })
     }
 
-    /// Nothing is open, and nobody's counts have changed for long enough. Before the first
-    /// restore they tell more: all that was sent is handled. After one they do not, for what a
-    /// node counts as handled includes what the restore took back.
+    /// Nothing is open, all that was sent is handled, and nobody's counts have changed for long
+    /// enough: they come with signs of life, and so late.
     fn is_idle(&self, status: &JobStatus, stillness: &mut Option<Stillness>) -> bool {
         let counts: Vec<_> = status
             .processes
@@ -138,9 +137,7 @@ impl Engine<'_> {
         let (handled, sent) = counts.iter().fold((0, 0), |(handled, sent), next| {
             (handled + next.0, sent + next.1)
         });
-        let restored = self.observer.seen().restores() > 0;
-        let quiet =
-            self.is_running(status) && status.open.is_empty() && (restored || handled == sent);
+        let quiet = self.is_running(status) && status.open.is_empty() && handled == sent;
         match stillness {
             Some(still) if quiet && still.counts == counts => still.since.elapsed() >= QUIET,
             _ => {

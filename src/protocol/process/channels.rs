@@ -202,7 +202,6 @@ impl<A: Application> Process<A> {
         if let (_, Some(rest)) = batch.split(count) {
             self.inboxes[input].put_back(rest);
         }
-        self.handled += u64::from(count);
         self.wake();
         count
     }
