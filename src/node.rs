@@ -1,7 +1,7 @@
 //! The program that hosts one process: [`run`] drives the machine, [`main`] is all that a user's
 //! own program needs.
 //!
-//! One loop, on one thread, owns the [`Process`](crate::protocol::Process). It turns what happens
+//! One loop, on one thread, owns the [`Process`]. It turns what happens
 //! on streams, on the control stream, in the store and on the clock into inputs, and carries out
 //! the effects in order; it decides nothing. Only encoding a state, checksums and the disk are
 //! other threads' work, on data that no longer changes.

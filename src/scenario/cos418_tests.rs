@@ -34,7 +34,8 @@ fn peers() -> Option<PathBuf> {
     let peers = std::env::var_os("CUTLINE_PEERS").map_or_else(beside, PathBuf::from);
     let folder = peers.join("cos418/test_data");
     if folder.is_dir() {
-        return Some(folder);
+        // A job's directory is kept without `..`, and compared.
+        return folder.canonicalize().ok();
     }
     eprintln!("skipped: {} is not there", folder.display());
     None

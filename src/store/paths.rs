@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(part(ID, "N1").as_ref(), "snapshots/s42/_4e1.part");
         assert_eq!(
             part(ID, "../ö").as_ref(),
-            "snapshots/s42/%2E%2E%2F%C3%B6.part"
+            "snapshots/s42/_2e_2e_2f_c3_b6.part"
         );
     }
 

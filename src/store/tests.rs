@@ -129,7 +129,7 @@ async fn what_was_created_is_read_back_in_order() {
     }
     let names = files(folder.path());
     assert!(
-        names.contains(&"snapshots/s1/%42ob.part".to_owned()),
+        names.contains(&"snapshots/s1/_42ob.part".to_owned()),
         "{names:?}"
     );
     assert!(!names.iter().any(|name| name.contains('#')), "{names:?}");

@@ -287,7 +287,7 @@ fn a_store_that_cannot_be_used_is_a_start_that_fails_and_leaves_nothing() {
     for arguments in [&["up", "stuck.toml"][..], &["up", "stuck.toml", "--detach"]] {
         folder
             .ask(arguments)
-            .assert_error(&["collector could not start", "plain/store"]);
+            .assert_error(&["could not start", "plain/store"]);
         assert!(!folder.path().join("stuck.cutline").exists());
     }
 }

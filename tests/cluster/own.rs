@@ -80,11 +80,13 @@ fn a_part_of_another_application_is_refused_by_name() {
         .replace("\"counter\"", "\"bank\"");
     stage.write("counter.toml", &bank);
     let up = Up::start(&stage, "counter");
-    up.ends().no(&[
-        "counter has failed",
+    let words = [
+        "cannot be restored",
         "snapshots/",
         ".part",
         "'counter'",
         "'bank'",
-    ]);
+    ];
+    let answer = up.ends().says(&words);
+    assert_eq!(answer.code, 2, "it could not even start: {answer}");
 }
