@@ -42,9 +42,9 @@ impl Driver {
                 }
                 CollectorEffect::Delete(snapshot) => {
                     let store = self.store.clone();
-                    let deletions = Arc::clone(&self.deletions);
+                    let turn = Arc::clone(&self.deletions).acquire_owned().await;
                     self.storing.spawn(async move {
-                        let _turn = deletions.acquire().await;
+                        let _turn = turn;
                         if let Err(error) = store.delete_snapshot(snapshot).await {
                             tracing::warn!(%snapshot, "cannot be deleted: {error}");
                         }

@@ -29,9 +29,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// Events that a watcher may lag behind. A busy job has some tens a second.
 const EVENTS_MAX: usize = 1024;
 
-/// Snapshots that are deleted at once. There may be many to delete after retention was lowered,
-/// and what counts must not wait behind them.
-const DELETIONS_MAX: usize = 2;
+/// Snapshots that are deleted at once. Whoever completes them faster than they can be deleted is
+/// slowed down by the next one's waiting for its turn, or the store would grow without end.
+const DELETIONS_MAX: usize = 16;
 
 /// How long deletions that are under way may take when the collector ends. What is left is
 /// deleted under the next one.

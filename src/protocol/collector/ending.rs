@@ -7,6 +7,10 @@ use crate::protocol::events::Order;
 use crate::protocol::ids::SnapshotId;
 use crate::protocol::records::{End, Manifest, Outcome, Record};
 
+/// Snapshots that one end of a snapshot may have deleted. More than one a time, so that it catches
+/// up when retention was lowered; few, so that nothing else waits long behind them.
+const RETIRED_MAX: usize = 16;
+
 impl Collector {
     /// Aborts an open snapshot, unless its end is being written already. `counts` if it is a
     /// failure of the snapshot itself and not of something around it.
@@ -156,8 +160,9 @@ impl Collector {
         }
         let low = self.collection.low();
         let oldest = oldest.min(self.wanted_back()).min(low.next());
-        let kept = self.collection.stored.split_off(&oldest);
-        for snapshot in std::mem::replace(&mut self.collection.stored, kept).into_keys() {
+        let going = self.collection.stored.range(..oldest).take(RETIRED_MAX);
+        for snapshot in going.map(|(&id, _)| id).collect::<Vec<_>>() {
+            self.collection.stored.remove(&snapshot);
             effects.push(CollectorEffect::Delete(snapshot));
         }
     }
