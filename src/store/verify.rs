@@ -19,7 +19,7 @@ use crate::wire::part::{PartError, PartFile, Wanted};
 ///
 /// # Errors
 /// If the records of the snapshot cannot be read; [`StoreError::Missing`] names the manifest if
-/// the snapshot has not ended.
+/// the snapshot has not ended, or is deleted meanwhile.
 pub async fn verify(
     store: &Store,
     topology: &Topology,
@@ -39,6 +39,10 @@ pub async fn verify(
         let (part, read) = examine(store, topology, &manifest, stored).await?;
         parts.push(part);
         facts.push(read);
+    }
+    if parts.iter().any(|part| part.state == PartState::Missing) {
+        // A deletion takes the manifest first: what is gone with it is not missing.
+        store.manifest(snapshot).await?;
     }
     let faults = |state: PartState| {
         let with = parts.iter().filter(move |part| part.state == state);

@@ -4,7 +4,8 @@
 //!
 //! Each test has a folder of its own, and ends by looking that no process is left of it.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // Clippy takes only tests themselves for tests.
+// Clippy takes only the tests themselves for tests.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod asked;
 mod branch;

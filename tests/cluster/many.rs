@@ -5,16 +5,18 @@ use crate::stage::Stage;
 #[test]
 fn thirty_two_nodes_snapshot_lose_one_and_go_on() {
     let stage = Stage::alone();
-    // A ring and 32 further channels; each account pays five times a second.
+    // A ring and 32 further channels; each account pays ten times a second, so that some eighty
+    // payments are under way at any moment.
     let scenario = r#"
 timeout = "150s"
 [job]
 processes = 32
 topology = { kind = "random", edges = 32, seed = 5 }
 seed = 5
+delay = "250ms"
 [job.application]
 name = "bank"
-every_ms = 200
+every_ms = 100
 [job.snapshots]
 interval = "0s"
 [[step]]

@@ -8,7 +8,7 @@ use crate::control::view::{Format, ListView, ShowView, VerifyView, View as _};
 use crate::job::Job;
 use crate::protocol::ids::SnapshotId;
 use crate::protocol::records::{Manifest, Records};
-use crate::store::{self, Store};
+use crate::store::{self, Store, StoreError};
 
 /// Which snapshots are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,13 +124,18 @@ pub async fn verify(
     };
     let store = store.expect("a store that is not there has no snapshot to choose");
     let view = verify_all(&job, &store, &chosen, progress).await?;
+    if view.snapshots.is_empty() {
+        let retired = "what was to be verified has been retired meanwhile: ask again";
+        return Err(CommandError::No(retired.to_owned()));
+    }
     Ok(Reply {
         text: view.render(format),
         yes: view.holds,
     })
 }
 
-/// Judges these snapshots, one after the other: each may hold gigabytes.
+/// Judges these snapshots, one after the other: each may hold gigabytes. Those that are deleted
+/// meanwhile are passed over.
 pub(in crate::control) async fn verify_all(
     job: &Job,
     store: &Store,
@@ -141,8 +146,12 @@ pub(in crate::control) async fn verify_all(
     let judging = async {
         let mut judged = Vec::with_capacity(chosen.len());
         for &snapshot in chosen {
-            judged.push(store::verify(store, job.topology(), snapshot).await?);
-            done.set(judged.len());
+            match store::verify(store, job.topology(), snapshot).await {
+                Ok(verified) => judged.push(verified),
+                Err(StoreError::Missing { .. }) if is_retired(store, snapshot).await => {}
+                Err(error) => return Err(error.into()),
+            }
+            done.set(done.get() + 1);
         }
         Ok::<_, CommandError>(judged)
     };
@@ -157,9 +166,35 @@ pub(in crate::control) async fn verify_all(
     Ok(VerifyView::new(job.name(), judged))
 }
 
+/// Whether a snapshot that was complete has been deleted: a job that runs keeps only so many.
+async fn is_retired(store: &Store, snapshot: SnapshotId) -> bool {
+    matches!(
+        store.manifest(snapshot).await,
+        Err(StoreError::Missing { .. })
+    )
+}
+
 fn unknown(job: &Job, snapshot: SnapshotId) -> CommandError {
     CommandError::No(format!(
         "{} has no snapshot {snapshot}: 'cutline list' shows those it has",
         job.name()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_retired_while_others_are_verified_is_passed_over() {
+        let text = "processes = 2\ntopology = \"ring\"\n[application]\nname = \"bank\"\n";
+        let job = Job::parse(text, Path::new("/jobs/bank.toml")).unwrap();
+        let store = Store::open("memory:").await.unwrap();
+        let none = |_: &str| {};
+        let gone = [SnapshotId::new(1), SnapshotId::new(2)];
+        let view = verify_all(&job, &store, &gone, Progress(&none)).await;
+        assert_eq!(view.unwrap().snapshots, []);
+    }
 }

@@ -3,6 +3,10 @@
 use std::fs;
 
 use super::*;
+use crate::protocol::cut::Facts;
+use crate::protocol::events::StoredPart;
+use crate::protocol::ids::ProcessId;
+use crate::protocol::topology::Topology;
 
 #[tokio::test]
 async fn deleting_leaves_nothing_and_minds_nothing_missing() {
@@ -97,4 +101,45 @@ async fn only_old_staging_files_are_swept() {
     );
     fs::remove_file(folder.path().join("log/notes#1")).unwrap();
     assert_eq!(files(folder.path()), written);
+}
+
+#[tokio::test]
+async fn a_snapshot_that_is_deleted_while_it_is_verified_is_gone_and_not_damaged() {
+    let names = vec!["alice".to_owned()];
+    let topology = Topology::new(names, Vec::new()).unwrap();
+    let facts = Facts {
+        process: ProcessId::new(0),
+        outputs: Vec::new(),
+        inputs: Vec::new(),
+        in_state: Quantities::new(),
+        in_channels: Quantities::new(),
+        initial: Quantities::new(),
+    };
+    let part = StoredPart {
+        bytes: 1,
+        checksum: 0,
+        facts,
+    };
+    for fault in [Fault::Retired("alice"), Fault::Undeletable("nothing")] {
+        let is_retired = matches!(fault, Fault::Retired(_));
+        let store = faulty(fault);
+        create(&store, log(1, 7)).await;
+        create(&store, begun(S1)).await;
+        let put = store.put_part(S1, "alice", Bytes::from_static(b"a")).await;
+        put.unwrap();
+        let Record::Manifest(mut manifest) = manifest(S1, 7) else {
+            unreachable!("it is one");
+        };
+        if let End::Complete { parts, .. } = &mut manifest.end {
+            parts.push(part.clone());
+        }
+        create(&store, Record::Manifest(manifest)).await;
+        match verify(&store, &topology, S1).await {
+            Err(StoreError::Missing { file }) => {
+                assert!(is_retired && file.ends_with("s1/manifest.json"), "{file}");
+            }
+            Ok(verified) => assert!(!is_retired && !verified.holds, "{verified}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
 }

@@ -10,7 +10,8 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStore, ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    Result,
 };
 
 /// What goes wrong with every object whose path contains the text.
@@ -22,6 +23,8 @@ pub(super) enum Fault {
     Silent(&'static str),
     /// It cannot be deleted.
     Undeletable(&'static str),
+    /// It is deleted, and the manifest beside it, just before it is read.
+    Retired(&'static str),
     /// A put is answered as if it had gone well, but this is what stands there.
     Replaced(&'static str, &'static str),
 }
@@ -103,6 +106,13 @@ impl ObjectStore for Faulty {
             match self.fault {
                 Fault::Silent(path) if location.as_ref().contains(path) => {
                     std::future::pending().await
+                }
+                Fault::Retired(path) if location.as_ref().contains(path) => {
+                    let (folder, _) = location.as_ref().rsplit_once('/').expect("a path");
+                    let manifest = Path::from(format!("{folder}/manifest.json"));
+                    self.inner.delete(&manifest).await?;
+                    self.inner.delete(location).await?;
+                    self.inner.get_opts(location, options).await
                 }
                 _ => self.inner.get_opts(location, options).await,
             }
