@@ -164,11 +164,6 @@ impl Driver {
 
     async fn tick(&mut self) -> Option<End> {
         self.asks.forget_departed();
-        let live = self.collector.status().processes;
-        self.nodes.forget_unless(|(process, incarnation)| {
-            live.iter()
-                .any(|&(of, _, is, _)| (of, is) == (process, incarnation))
-        });
         let now_ms = self.now_ms();
         let mut effects = Vec::new();
         self.collector

@@ -19,7 +19,11 @@ use crate::wire::pb;
 /// that is so far behind is stopped or cut off, and finds out how things stand when it joins anew.
 pub(super) const WORDS_MAX: usize = 256;
 
-/// One control stream, told apart from every other of this collector.
+/// Nodes of one process that are remembered without a stream: one that may come back, and those
+/// that the machine has given up but not yet asked to replace, whose process id is wanted then.
+const AWAY_MAX: usize = 8;
+
+/// One control stream, told apart from every other of this collector; later ones are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct StreamId(pub(super) u64);
 
@@ -53,6 +57,8 @@ impl Outgoing {
 struct Node {
     place: Place,
     progress: Progress,
+    /// Its newest.
+    stream: StreamId,
     outgoing: Option<Outgoing>,
 }
 
@@ -70,6 +76,7 @@ impl Nodes {
         let node = Node {
             place,
             progress: Progress::default(),
+            stream: outgoing.stream,
             outgoing: Some(outgoing),
         };
         let older = self.nodes.insert(key, node).and_then(|node| node.outgoing);
@@ -90,6 +97,7 @@ impl Nodes {
         if let Some(node) = self.nodes.get_mut(&key) {
             node.outgoing = None;
         }
+        self.forget_old(key.0);
         Some(key)
     }
 
@@ -108,6 +116,7 @@ impl Nodes {
         {
             self.streams.remove(&outgoing.stream);
             outgoing.say(word);
+            self.forget_old(key.0);
         }
     }
 
@@ -152,10 +161,19 @@ impl Nodes {
         self.nodes.get(&key).and_then(|node| node.outgoing.as_ref())
     }
 
-    /// Forgets the nodes that are not attached, but for those that may come back.
-    pub(super) fn forget_unless(&mut self, may_return: impl Fn(Key) -> bool) {
-        self.nodes
-            .retain(|&key, node| node.outgoing.is_some() || may_return(key));
+    /// Forgets the nodes of a process that went away longest ago, over a few.
+    fn forget_old(&mut self, process: ProcessId) {
+        let of_process = (process, Incarnation::new(0))..=(process, Incarnation::new(u64::MAX));
+        let nodes = self.nodes.range(of_process);
+        let mut away: Vec<_> = nodes
+            .filter(|(_, node)| node.outgoing.is_none())
+            .map(|(&key, node)| (node.stream, key))
+            .collect();
+        away.sort_unstable();
+        let over = away.len().saturating_sub(AWAY_MAX);
+        for (_, key) in away.into_iter().take(over) {
+            self.nodes.remove(&key);
+        }
     }
 }
 
@@ -230,20 +248,21 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_cannot_return_is_forgotten() {
-        let (outgoing, _inbox, _) = stream(1);
+    fn a_node_that_went_away_is_remembered_until_several_have_followed_it() {
         let mut nodes = Nodes::default();
         let place = Place {
             address: "a:1".to_owned(),
             pid: 7,
         };
-        nodes.attach(key(1), place.clone(), outgoing);
-        nodes.forget_unless(|_| false);
-        assert_eq!(nodes.place(key(1)), Some(&place));
-        nodes.detach(StreamId(1));
-        nodes.forget_unless(|_| true);
-        assert_eq!(nodes.place(key(1)), Some(&place));
-        nodes.forget_unless(|_| false);
-        assert_eq!(nodes.place(key(1)), None);
+        // Incarnations are random: the first has the greatest here.
+        for away in 0..=u64::try_from(AWAY_MAX).unwrap() {
+            assert_eq!(nodes.place(key(99)).is_some(), away > 0);
+            let (outgoing, _inbox, _) = stream(away);
+            nodes.attach(key(99 - away), place.clone(), outgoing);
+            nodes.detach(StreamId(away));
+        }
+        assert_eq!(nodes.place(key(99)), None);
+        assert_eq!(nodes.place(key(98)), Some(&place));
+        assert_eq!(nodes.nodes.len(), AWAY_MAX);
     }
 }
