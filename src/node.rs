@@ -99,7 +99,7 @@ pub async fn run<A: Application>(
 
     let progress = Arc::new(attend::Progress::default());
     let place = Place {
-        address: config.advertise.unwrap_or(address).to_string(),
+        address: reachable(config.advertise, address).to_string(),
         pid: std::process::id(),
     };
     let attending = attend::Config {
@@ -134,8 +134,33 @@ pub async fn run<A: Application>(
     outcome
 }
 
+/// Where peers find the listener: port 0 of what is advertised stands for the listener's own.
+fn reachable(advertised: Option<SocketAddr>, listening: SocketAddr) -> SocketAddr {
+    let mut address = advertised.unwrap_or(listening);
+    if address.port() == 0 {
+        address.set_port(listening.port());
+    }
+    address
+}
+
 /// A number that no other start of a node has: the standard library's seed for hashing.
 fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_advertised_port_0_stands_for_the_port_that_is_listened_on() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let listening = address("0.0.0.0:5000");
+        assert_eq!(reachable(None, listening), listening);
+        let host = Some(address("10.0.0.2:0"));
+        assert_eq!(reachable(host, listening), address("10.0.0.2:5000"));
+        let other = Some(address("10.0.0.2:6000"));
+        assert_eq!(reachable(other, listening), address("10.0.0.2:6000"));
+    }
 }

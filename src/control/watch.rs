@@ -55,6 +55,9 @@ async fn connect(root: &Path, follower: &mut Follower<'_>) -> Result<Watch, Clie
     follower.connected(&status).await;
     if status.phase == "running" {
         follower.catch_up(status.generation, status.restored).await;
+    } else {
+        // A new collector waits for everyone: a node that hangs would keep it waiting for ever.
+        follower.waiting.get_or_insert((Instant::now(), PATIENCE));
     }
     Ok(watch)
 }

@@ -41,7 +41,7 @@ pub struct NodeArguments {
     /// The job's directory, instead of the one the job file names
     #[arg(long, value_name = "DIR", env = "CUTLINE_DIR")]
     dir: Option<PathBuf>,
-    /// Where the other nodes reach this one, if not at the address it listens on
+    /// Where the other nodes reach this one, if not at the address it listens on; port 0: the same
     #[arg(long, value_name = "ADDR")]
     advertise: Option<SocketAddr>,
     /// Listen on an address that other hosts reach, without TLS

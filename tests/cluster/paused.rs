@@ -105,3 +105,26 @@ fn is_running(pid: u32) -> bool {
     let (_, rest) = stat.rsplit_once(')').unwrap();
     !rest.trim_start().starts_with(['T', 't'])
 }
+
+#[test]
+fn a_node_that_hangs_when_the_collector_dies_is_replaced_though_it_never_joins_the_next() {
+    let stage = Stage::new();
+    let mut up = stage.up("bank", &job());
+    up.runs();
+    up.completes(1);
+
+    let before = up.events().len();
+    let hung = up.program("p3");
+    assert!(hung.signal(Signal::SIGSTOP).unwrap());
+    up.ask(&["kill", "collector"]).yes();
+    up.event_after(before, "the replacement", |event| {
+        is(event, "given-up", "p3")
+    });
+    up.event_after(before, "the restore", |event| event["event"] == "running");
+    assert_ne!(up.program("p3").pid, hung.pid);
+    up.completes(1);
+    up.ask(&["verify", "--all"])
+        .yes()
+        .says(&["every verdict holds"]);
+    up.interrupt();
+}
