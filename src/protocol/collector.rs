@@ -17,6 +17,7 @@ mod leading;
 mod members;
 mod recovery;
 mod requests;
+mod state;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -51,7 +52,7 @@ const TRIES_MAX: u32 = 120;
 const GAP_MAX_MS: u64 = 250;
 
 /// The collector's machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Collector {
     topology: Arc<Topology>,
     application: String,

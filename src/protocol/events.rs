@@ -100,7 +100,7 @@ impl fmt::Debug for Effect {
 }
 
 /// A part that is on disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StoredPart {
     /// The length of the file, in bytes.
     pub bytes: u64,
@@ -111,7 +111,7 @@ pub struct StoredPart {
 }
 
 /// The collector's word to a node. Nodes refuse the word of an older term.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directive {
     /// The leadership it is said in.
     pub term: Term,
@@ -120,7 +120,7 @@ pub struct Directive {
 }
 
 /// What the collector says to a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The answer to a join.
     Welcome(Standing),
@@ -146,7 +146,7 @@ pub enum Order {
 }
 
 /// How the job stands, as every joining node is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Standing {
     /// The current generation.
     pub generation: Generation,
@@ -161,7 +161,7 @@ pub struct Standing {
 }
 
 /// A node's word to the collector.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
     /// The first word on a control stream.
     Join(Join),
@@ -201,7 +201,7 @@ pub enum Holding {
 }
 
 /// A node's first word on a control stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Join {
     /// The process it hosts.
     pub process: ProcessId,

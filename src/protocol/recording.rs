@@ -10,7 +10,7 @@ use super::link::{Inbox, Outbox};
 use super::mode::Mode;
 
 /// How far a recording is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     /// Inputs are still open or markers still wait to be handed to the driver.
     Open,
@@ -21,7 +21,7 @@ enum Stage {
 }
 
 /// One process's recording of one snapshot; begins when the local state is taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Recording {
     snapshot: SnapshotId,
     mode: Mode,
@@ -34,7 +34,7 @@ pub(super) struct Recording {
     bytes: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct InputRecording {
     part: InputPart,
     open: bool,

@@ -9,7 +9,7 @@ use crate::protocol::mode::Mode;
 use crate::protocol::records::Manifest;
 
 /// How far an open snapshot is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     /// Its begin record is being written; nobody knows of it.
     Beginning,
@@ -22,7 +22,7 @@ pub(super) enum Stage {
 }
 
 /// One open snapshot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Open {
     pub(super) generation: Generation,
     pub(super) mode: Mode,
@@ -36,7 +36,7 @@ pub(super) struct Open {
 }
 
 /// All snapshots the collector must know of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Collection {
     pub(super) open: BTreeMap<SnapshotId, Open>,
     /// The last id whose begin record is known to stand, which is what gives an id out.

@@ -103,7 +103,7 @@ pub enum CollectorEffect {
 }
 
 /// What a request came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// The snapshot has begun.
     Begun(SnapshotId),
