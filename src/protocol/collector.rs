@@ -58,6 +58,7 @@ pub struct Collector {
     application: String,
     policy: Policy,
     nonce: u64,
+    /// Which job this is; `j0` until the log has been read.
     job: JobId,
     phase: Phase,
     term: Term,
@@ -125,7 +126,7 @@ impl Collector {
             application,
             policy,
             nonce,
-            job: JobId::new(nonce),
+            job: JobId::default(),
             phase: Phase::Reading,
             term: Term::default(),
             logged: 0,

@@ -84,9 +84,8 @@ impl Collector {
                           directory, or the job file it was begun with";
             return self.fail(reason.to_owned(), effects);
         }
-        if let Some(first) = records.log.first() {
-            self.job = JobId::new(first.nonce);
-        }
+        let first = records.log.first();
+        self.job = JobId::new(first.map_or(self.nonce, |first| first.nonce));
         for entry in &records.log {
             self.logged = entry.number;
             self.term = self.term.max(entry.term);

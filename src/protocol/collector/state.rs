@@ -13,6 +13,7 @@ impl Collector {
             application: _,
             policy: _,
             nonce,
+            job,
             phase,
             term,
             logged,
@@ -32,7 +33,7 @@ impl Collector {
             now_ms,
         } = self;
         (
-            (nonce, phase, term, logged, generation, reread),
+            (nonce, job, phase, term, logged, generation, reread),
             (origins, unusable, members, collection, wanted),
             (restoring, stopping, log_retry, to_replace, before_restore),
             (said_ms, now_ms),

@@ -17,6 +17,7 @@ impl<A> Process<A> {
             initial: _,
             gates: _,
             incarnation,
+            job,
             term,
             phase,
             application,
@@ -28,7 +29,7 @@ impl<A> Process<A> {
             now_ms,
         } = self;
         (
-            (incarnation, term, phase, now_ms),
+            (incarnation, job, term, phase, now_ms),
             (application, pace, inboxes, outboxes),
             (recordings, ended),
         )
