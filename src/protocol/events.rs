@@ -10,7 +10,7 @@ use super::cut::{Facts, Part, Restored};
 use super::frame::{Feedback, Frame, Greeting, Hello};
 use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::link::Breach;
-use super::mode::Mode;
+use super::mode::Taking;
 
 /// Something that happens to a process. Its driver says it; the core decides what it means.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ pub enum Order {
     /// The answer to a join.
     Welcome(Standing),
     /// Open this snapshot, as an initiator.
-    Trigger(SnapshotId, Mode),
+    Trigger(SnapshotId, Taking),
     /// This snapshot has ended.
     Ended {
         /// The snapshot.

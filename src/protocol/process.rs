@@ -30,7 +30,6 @@ mod state;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::application::{Application, Outputs, Pace, Quantities, Refusal, Setup};
-use super::cut;
 use super::events::{Effect, Holding, Input};
 use super::frame::{Frame, Hello};
 use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
@@ -364,34 +363,6 @@ impl<A: Application> Process<A> {
     fn wake(&mut self) {
         if self.pace == Pace::Idle {
             self.pace = Pace::Now;
-        }
-    }
-
-    fn initial_part(&self) -> cut::Part {
-        let topology = &self.setup.topology;
-        let outputs = topology
-            .outputs(self.id())
-            .into_iter()
-            .map(|channel| cut::OutputPart {
-                channel,
-                sent: Default::default(),
-                share: Vec::new(),
-            });
-        let inputs = topology
-            .inputs(self.id())
-            .into_iter()
-            .map(|channel| cut::InputPart {
-                channel,
-                handled: Default::default(),
-                share: Vec::new(),
-            });
-        cut::Part {
-            snapshot: SnapshotId::default(),
-            generation: Generation::default(),
-            process: self.id(),
-            mode: super::mode::Mode::Classic,
-            outputs: outputs.collect(),
-            inputs: inputs.collect(),
         }
     }
 }

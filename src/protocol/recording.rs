@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::cut::{InputPart, OutputPart, Part};
 use super::events::StoredPart;
 use super::frame::{Batch, Frame, Marker};
-use super::ids::{ChannelId, Generation, ProcessId, SnapshotId};
+use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
 use super::link::{Inbox, Outbox};
-use super::mode::Mode;
+use super::mode::{Mode, Taking};
 
 /// How far a recording is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ impl Recording {
     /// an inbox ahead of the snapshot's marker is in the channel. `closed` is the input whose
     /// marker has just been taken from its head, so that nothing was ahead of it.
     pub(super) fn begin(
-        (snapshot, mode): (SnapshotId, Mode),
+        (snapshot, taking): (SnapshotId, Taking),
         recorded_ms: u64,
         inboxes: &[Inbox],
         outboxes: &[Outbox],
@@ -70,6 +70,7 @@ impl Recording {
             let part = InputPart {
                 channel,
                 handled,
+                after: MessageNumber::default(),
                 share,
             };
             inputs.push(InputRecording { part, open });
@@ -77,11 +78,12 @@ impl Recording {
         let outputs = outboxes.iter().map(|outbox| OutputPart {
             channel: outbox.channel(),
             sent: outbox.sent(),
+            after: outbox.sent(),
             share: Vec::new(),
         });
         Self {
             snapshot,
-            mode,
+            mode: taking.mode,
             recorded_ms,
             stage: Stage::Open,
             inputs,

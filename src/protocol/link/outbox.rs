@@ -8,7 +8,7 @@ use super::{Breach, Limits};
 use crate::protocol::application::SendError;
 use crate::protocol::frame::{BATCH_BYTES, Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber, SnapshotId};
-use crate::protocol::mode::Mode;
+use crate::protocol::mode::Taking;
 
 /// The sender's end of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -123,12 +123,13 @@ impl Outbox {
 
     /// Marker-sending rule: the marker goes behind every message sent before the state was
     /// recorded and ahead of every message sent after.
-    pub(in crate::protocol) fn push_marker(&mut self, snapshot: SnapshotId, mode: Mode) {
+    pub(in crate::protocol) fn push_marker(&mut self, snapshot: SnapshotId, taking: Taking) {
         self.seal();
         self.marked = self.marked.next();
         self.queue.push_back(Frame::Marker(Marker {
             snapshot,
-            mode,
+            taking,
+            used_ms: 0,
             ordinal: self.marked,
             after: self.sent,
             sent: self.sent,

@@ -2,11 +2,12 @@
 
 use super::{Phase, Process};
 use crate::protocol::application::{Application, Pace};
-use crate::protocol::cut::{Part, Restored};
+use crate::protocol::cut::{InputPart, OutputPart, Part, Restored};
 use crate::protocol::events::{Directive, Effect, Holding, Join, Order, Report, Standing};
 use crate::protocol::frame::Batch;
 use crate::protocol::ids::{ChannelId, Generation, MessageNumber, SnapshotId};
 use crate::protocol::link::{Inbox, Outbox};
+use crate::protocol::mode::Mode;
 
 impl<A: Application> Process<A> {
     /// A control stream is open: join, naming the generation this node holds.
@@ -30,7 +31,7 @@ impl<A: Application> Process<A> {
         self.term = directive.term;
         match directive.order {
             Order::Welcome(standing) => self.welcomed(&standing, effects),
-            Order::Trigger(snapshot, mode) => self.trigger(snapshot, mode, effects),
+            Order::Trigger(snapshot, taking) => self.trigger(snapshot, taking, effects),
             Order::Ended { snapshot, low, .. } => {
                 self.end(snapshot, effects);
                 self.end_up_to(low, effects);
@@ -161,6 +162,34 @@ impl<A: Application> Process<A> {
         match self.holding() {
             Holding::Running(generation) => Some(generation),
             Holding::Nothing | Holding::Prepared(_) => None,
+        }
+    }
+
+    /// The part of every process in `s0`: nothing was sent.
+    fn initial_part(&self) -> Part {
+        let topology = &self.setup.topology;
+        let none = MessageNumber::default();
+        let outputs = topology.outputs(self.id()).into_iter();
+        let outputs = outputs.map(|channel| OutputPart {
+            channel,
+            sent: none,
+            after: none,
+            share: Vec::new(),
+        });
+        let inputs = topology.inputs(self.id()).into_iter();
+        let inputs = inputs.map(|channel| InputPart {
+            channel,
+            handled: none,
+            after: none,
+            share: Vec::new(),
+        });
+        Part {
+            snapshot: SnapshotId::default(),
+            generation: Generation::default(),
+            process: self.id(),
+            mode: Mode::Classic,
+            outputs: outputs.collect(),
+            inputs: inputs.collect(),
         }
     }
 
