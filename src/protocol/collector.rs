@@ -33,7 +33,7 @@ use recovery::Phase;
 
 use super::Topology;
 use super::events::{Directive, Holding, Order, Report};
-use super::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
+use super::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::records::{LogEntry, Outcome, Record};
 
 /// Requests that may wait for their turn; more are refused. A person or a script asks far less.
@@ -57,6 +57,7 @@ pub struct Collector {
     application: String,
     policy: Policy,
     nonce: u64,
+    job: JobId,
     phase: Phase,
     term: Term,
     /// The number of the last record of the log.
@@ -123,6 +124,7 @@ impl Collector {
             application,
             policy,
             nonce,
+            job: JobId::new(nonce),
             phase: Phase::Reading,
             term: Term::default(),
             logged: 0,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::application::{Capture, Quantities, Refusal};
 use super::cut::{Facts, Part, Restored};
 use super::frame::{Feedback, Frame, Greeting, Hello};
-use super::ids::{ChannelId, Generation, Incarnation, ProcessId, SnapshotId, Term};
+use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::link::Breach;
 use super::mode::Mode;
 use super::trace::Event;
@@ -152,6 +152,8 @@ pub enum Order {
 /// How the job stands, as every joining node is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
+    /// Which job this is.
+    pub job: JobId,
     /// The current generation.
     pub generation: Generation,
     /// All ids up to this one have ended.
@@ -215,6 +217,8 @@ pub struct Join {
     pub topology: u32,
     /// The name of its application.
     pub application: String,
+    /// The job it is a node of; `j0` until a collector has told it.
+    pub job: JobId,
     /// The generation it holds.
     pub holding: Holding,
     /// What its initial state holds of each quantity.

@@ -9,7 +9,7 @@ use super::{mode, pb};
 use crate::protocol::clock::Clock;
 use crate::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Malformed, Marker};
 use crate::protocol::ids::{
-    ChannelId, Generation, Incarnation, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
+    ChannelId, Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
 };
 
 /// A peer says what no correct peer says.
@@ -55,6 +55,7 @@ pub fn hello_word(channel: ChannelId, hello: &Hello) -> pb::ToReceiver {
         to: channel.to.get(),
         nth: channel.nth,
         topology: hello.topology,
+        job: hello.job.get(),
         generation: hello.generation.get(),
         incarnation: hello.incarnation.get(),
     };
@@ -124,6 +125,7 @@ pub fn read_hello(word: pb::ToReceiver) -> Result<(ChannelId, Hello), WireError>
     positive("nth", hello.nth.into())?;
     let hello = Hello {
         topology: hello.topology,
+        job: JobId::new(hello.job),
         generation: Generation::new(hello.generation),
         incarnation: Incarnation::new(hello.incarnation),
     };
@@ -278,6 +280,7 @@ mod tests {
         };
         let hello = Hello {
             topology: 0xbeef,
+            job: JobId::new(58),
             generation: Generation::new(4),
             incarnation: Incarnation::new(u64::MAX),
         };

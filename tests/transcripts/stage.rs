@@ -232,6 +232,7 @@ impl Stage {
         let (sender, receiver) = (self.world.process(on.from), self.world.process(on.to));
         let hello = Hello {
             topology: self.world.job().topology.fingerprint(),
+            job: receiver.expect("up").job(),
             generation: generation.parse().unwrap(),
             incarnation: sender.expect("up").incarnation(),
         };

@@ -2,7 +2,7 @@
 
 use super::recovery::Phase;
 use super::{Announcement, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
-use crate::protocol::ids::{Generation, Term};
+use crate::protocol::ids::{Generation, JobId, Term};
 use crate::protocol::records::{LogEntry, Outcome, Record, Records};
 
 /// Whether the store was read again after the term was taken.
@@ -83,6 +83,9 @@ impl Collector {
             let reason = "the store holds a job of another topology: give this one its own \
                           directory, or the job file it was begun with";
             return self.fail(reason.to_owned(), effects);
+        }
+        if let Some(first) = records.log.first() {
+            self.job = JobId::new(first.nonce);
         }
         for entry in &records.log {
             self.logged = entry.number;
