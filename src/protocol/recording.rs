@@ -1,7 +1,9 @@
 //! What one process is collecting for one open snapshot.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::clock::Clock;
 use super::cut::{InputPart, OutputPart, Part};
 use super::events::StoredPart;
 use super::frame::{Batch, Frame, Marker};
@@ -32,6 +34,8 @@ pub(super) struct Recording {
     /// Outputs whose marker has not been handed to the driver.
     markers_waiting: BTreeSet<ChannelId>,
     bytes: u64,
+    /// The process's clock when it recorded, where the job is traced.
+    clock: Option<Arc<Clock>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -90,7 +94,14 @@ impl Recording {
             outputs: outputs.collect(),
             markers_waiting: outboxes.iter().map(Outbox::channel).collect(),
             bytes,
+            clock: None,
         }
+    }
+
+    /// When it was, by the process's vector clock.
+    pub(super) fn clocked(mut self, clock: Option<Arc<Clock>>) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// A new batch has come in on an input: it is in the channel unless the marker has come.
@@ -163,6 +174,7 @@ impl Recording {
             generation,
             process,
             mode: self.mode,
+            clock: self.clock.take(),
             outputs: std::mem::take(&mut self.outputs),
             inputs: self.inputs.drain(..).map(|input| input.part).collect(),
         })

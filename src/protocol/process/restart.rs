@@ -37,13 +37,16 @@ impl<A: Application> Process<A> {
                 self.end_up_to(low, effects);
             }
             Order::Prepare(generation, snapshot) => self.prepare(generation, snapshot, effects),
-            Order::Run(generation) => self.run(generation),
+            Order::Run(generation) => self.run(generation, effects),
             Order::Refused(reason) => {
                 effects.push(Effect::Fail(format!(
                     "the collector refuses this node: {reason}"
                 )));
             }
-            Order::Halt => effects.push(Effect::Halt),
+            Order::Halt => {
+                self.end_trace(effects);
+                effects.push(Effect::Halt);
+            }
         }
     }
 
@@ -73,6 +76,7 @@ impl<A: Application> Process<A> {
             // The part is being read, or could not be and nobody heard of it: once more.
             _ => {}
         }
+        self.end_trace(effects);
         for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
             self.end(snapshot, effects);
         }
@@ -141,6 +145,9 @@ impl<A: Application> Process<A> {
         self.outboxes = outboxes
             .map(|output| Outbox::new(output.channel, output.sent, &output.share, limits))
             .collect();
+        if let Some(tracer) = &mut self.tracer {
+            tracer.resume(generation, part.snapshot, part.clock.as_ref());
+        }
         self.application = Some(application);
         self.pace = Pace::Now;
         self.phase = Phase::Prepared(generation);
@@ -151,9 +158,12 @@ impl<A: Application> Process<A> {
     }
 
     /// Everyone is ready.
-    fn run(&mut self, generation: Generation) {
+    fn run(&mut self, generation: Generation, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Prepared(generation) {
             self.phase = Phase::Running(generation);
+            if let Some(tracer) = &mut self.tracer {
+                effects.push(Effect::Trace(tracer.start(&mut self.outboxes)));
+            }
         }
     }
 
@@ -188,6 +198,7 @@ impl<A: Application> Process<A> {
             generation: Generation::default(),
             process: self.id(),
             mode: Mode::Classic,
+            clock: None,
             outputs: outputs.collect(),
             inputs: inputs.collect(),
         }

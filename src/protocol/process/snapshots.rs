@@ -63,12 +63,8 @@ impl<A: Application> Process<A> {
             let reason = self.too_large(&recording);
             return self.decline(snapshot, reason, effects);
         }
-        let application = self
-            .application
-            .as_ref()
-            .expect("a running process has one");
-        effects.push(Effect::Capture(snapshot, application.capture()));
-        self.recordings.insert(snapshot, recording);
+        let clock = self.capture(snapshot, taking.mode, effects);
+        self.recordings.insert(snapshot, recording.clocked(clock));
         for outbox in &mut self.outboxes {
             outbox.push_marker(snapshot, taking);
         }
