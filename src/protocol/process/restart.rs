@@ -36,7 +36,7 @@ impl<A: Application> Process<A> {
                 self.end_up_to(low, effects);
             }
             Order::Prepare(generation, snapshot) => self.prepare(generation, snapshot, effects),
-            Order::Run(generation) => self.run(generation),
+            Order::Run(generation) => self.run(generation, effects),
             Order::Refused(reason) => {
                 effects.push(Effect::Fail(format!(
                     "the collector refuses this node: {reason}"
@@ -133,7 +133,14 @@ impl<A: Application> Process<A> {
         let limits = &self.settings.limits;
         let inboxes = part.inputs.iter();
         self.inboxes = inboxes
-            .map(|input| Inbox::new(input.channel, input.handled, &input.share, limits))
+            .map(|input| {
+                let goes_on_after = match part.mode.is_consistent() {
+                    true => input.handled,
+                    // The two ends do not agree: the sender's is where the channel goes on.
+                    false => input.after,
+                };
+                Inbox::new(input.channel, goes_on_after, &input.share, limits)
+            })
             .collect();
         let outboxes = part.outputs.iter();
         self.outboxes = outboxes
@@ -148,10 +155,13 @@ impl<A: Application> Process<A> {
         effects.push(Effect::Report(Report::Ready(generation)));
     }
 
-    /// Everyone is ready.
-    fn run(&mut self, generation: Generation) {
+    /// Everyone is ready. Markers of those who heard of it sooner may have come.
+    fn run(&mut self, generation: Generation, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Prepared(generation) {
             self.phase = Phase::Running(generation);
+            for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
+                self.go_on(snapshot, effects);
+            }
         }
     }
 
@@ -208,15 +218,13 @@ impl<A: Application> Process<A> {
             return Err("the part has other channels than the topology".to_owned());
         }
         for input in &part.inputs {
-            let after = input.handled;
-            if follow(after, &input.share).is_none() {
+            let last = follow(input.handled, &input.share);
+            if last != Some(input.after) && part.mode.is_consistent() {
                 return Err(format!("what it recorded on {} has gaps", input.channel));
             }
         }
         for output in &part.outputs {
-            let first = output.share.first().map(Batch::first);
-            let after = first.map_or(output.sent.get(), |first| first.get() - 1);
-            if follow(MessageNumber::new(after), &output.share) != Some(output.sent) {
+            if follow(output.after, &output.share) != Some(output.sent) {
                 return Err(format!("what it recorded on {} has gaps", output.channel));
             }
         }
