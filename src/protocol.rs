@@ -66,7 +66,7 @@
 //! - **A message is bytes.** It is copied once, into the outbox, and packed behind the others
 //!   ([`Batch`](frame::Batch), up to 64 KiB). Recordings, resends and the handler share that
 //!   buffer.
-//! - **Hello.** The sender dials, and names topology, generation and incarnation. An older
+//! - **Hello.** The sender dials, and names job, topology, generation and incarnation. An older
 //!   generation is refused for good, a newer one is told to try again. The first incarnation of a
 //!   peer that a generation meets is the only one it ever talks to: a node that has died has lost
 //!   its inboxes, and nobody keeps what it had acknowledged.

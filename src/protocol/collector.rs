@@ -17,6 +17,7 @@ mod leading;
 mod members;
 mod recovery;
 mod requests;
+mod state;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -33,7 +34,7 @@ use recovery::Phase;
 
 use super::Topology;
 use super::events::{Directive, Holding, Order, Report};
-use super::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
+use super::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::mode::Taking;
 use super::records::{LogEntry, Outcome, Record};
 
@@ -52,12 +53,14 @@ const TRIES_MAX: u32 = 120;
 const GAP_MAX_MS: u64 = 250;
 
 /// The collector's machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Collector {
     topology: Arc<Topology>,
     application: String,
     policy: Policy,
     nonce: u64,
+    /// Which job this is; `j0` until the log has been read.
+    job: JobId,
     phase: Phase,
     term: Term,
     /// The number of the last record of the log.
@@ -124,6 +127,7 @@ impl Collector {
             application,
             policy,
             nonce,
+            job: JobId::default(),
             phase: Phase::Reading,
             term: Term::default(),
             logged: 0,

@@ -73,7 +73,7 @@ pub struct Run {
 }
 
 /// What a part says, without its payloads: what verdicts are made from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Facts {
     /// The process.
     pub process: ProcessId,
@@ -114,7 +114,7 @@ impl Facts {
 }
 
 /// One end of a channel in [`Facts`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ChannelFacts {
     /// The channel.
     pub channel: ChannelId,

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 
-use super::ids::{Generation, Incarnation, MarkerOrdinal, MessageNumber, SnapshotId};
+use super::ids::{Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, SnapshotId};
 use super::mode::Taking;
 
 /// The bytes that the length of a message takes in a batch.
@@ -212,6 +212,8 @@ pub struct Feedback {
 pub struct Hello {
     /// The sender's topology.
     pub topology: u32,
+    /// The sender's job: another of the same file may listen where a peer once did.
+    pub job: JobId,
     /// The generation it speaks for.
     pub generation: Generation,
     /// The sender's incarnation.

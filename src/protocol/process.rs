@@ -25,13 +25,14 @@
 mod channels;
 mod restart;
 mod snapshots;
+mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::application::{Application, Outputs, Pace, Quantities, Refusal, Setup};
 use super::events::{Effect, Holding, Input};
 use super::frame::{Frame, Hello};
-use super::ids::{ChannelId, Generation, Incarnation, ProcessId, SnapshotId, Term};
+use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::link::{Inbox, Limits, Outbox};
 use super::recording::Recording;
 
@@ -90,6 +91,8 @@ pub struct Process<A> {
     settings: Settings,
     incarnation: Incarnation,
     initial: Quantities,
+    /// `j0` until a collector has said which.
+    job: JobId,
     term: Term,
     phase: Phase,
     application: Option<A>,
@@ -128,6 +131,7 @@ impl<A: Application> Process<A> {
             setup,
             settings,
             incarnation,
+            job: JobId::default(),
             term: Term::default(),
             phase: Phase::Idle,
             application: None,
@@ -247,6 +251,11 @@ impl<A: Application> Process<A> {
         (running && self.has_room()).then_some(self.pace)
     }
 
+    /// The job it is in; `j0` until a collector has said so.
+    pub fn job(&self) -> JobId {
+        self.job
+    }
+
     /// Messages handled since the job began; a restore takes it back, as it does the messages.
     pub fn handled(&self) -> u64 {
         self.positions().map(|(_, handled)| handled.get()).sum()
@@ -293,6 +302,7 @@ impl<A: Application> Process<A> {
     fn hello(&self, generation: Generation) -> Hello {
         Hello {
             topology: self.setup.topology.fingerprint(),
+            job: self.job,
             generation,
             incarnation: self.incarnation,
         }

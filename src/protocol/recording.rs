@@ -12,7 +12,7 @@ use super::link::{Inbox, Outbox, Overtaken};
 use super::mode::{Records, Taking};
 
 /// How far a recording is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     /// The local state has not been taken: markers are waited for.
     Waiting,
@@ -26,7 +26,7 @@ enum Stage {
 
 /// One process's recording of one snapshot; begins with the first marker off the wire, or the
 /// trigger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Recording {
     snapshot: SnapshotId,
     taking: Taking,
@@ -45,7 +45,7 @@ pub(super) struct Recording {
     bytes: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct InputRecording {
     channel: ChannelId,
     /// Whether an alignment waits for its marker: it is no back edge.

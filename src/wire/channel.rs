@@ -6,7 +6,7 @@ use super::pb::to_sender::Word as ToSender;
 use super::{mode, pb};
 use crate::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Malformed, Marker};
 use crate::protocol::ids::{
-    ChannelId, Generation, Incarnation, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
+    ChannelId, Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
 };
 use crate::protocol::mode::Taking;
 
@@ -53,6 +53,7 @@ pub fn hello_word(channel: ChannelId, hello: &Hello) -> pb::ToReceiver {
         to: channel.to.get(),
         nth: channel.nth,
         topology: hello.topology,
+        job: hello.job.get(),
         generation: hello.generation.get(),
         incarnation: hello.incarnation.get(),
     };
@@ -123,6 +124,7 @@ pub fn read_hello(word: pb::ToReceiver) -> Result<(ChannelId, Hello), WireError>
     positive("nth", hello.nth.into())?;
     let hello = Hello {
         topology: hello.topology,
+        job: JobId::new(hello.job),
         generation: Generation::new(hello.generation),
         incarnation: Incarnation::new(hello.incarnation),
     };
@@ -281,6 +283,7 @@ mod tests {
         };
         let hello = Hello {
             topology: 0xbeef,
+            job: JobId::new(58),
             generation: Generation::new(4),
             incarnation: Incarnation::new(u64::MAX),
         };

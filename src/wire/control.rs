@@ -4,7 +4,7 @@
 //! nothing to the machines that decide, so they have their words in this module only.
 
 use crate::protocol::events::{Directive, Holding, Join, Order, Report, Standing, StoredPart};
-use crate::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
+use crate::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use crate::protocol::mode::{Mode, Taking};
 
 use super::pb::collector_word::Word as CollectorWord;
@@ -136,6 +136,7 @@ pub fn command_done(request: u64, refusal: Option<String>) -> pb::NodeWord {
 pub fn directive(directive: Directive, addresses: Vec<String>) -> pb::CollectorWord {
     let word = match directive.order {
         Order::Welcome(standing) => CollectorWord::Welcome(pb::Standing {
+            job: standing.job.get(),
             generation: standing.generation.get(),
             low: standing.low.get(),
             last: standing.last.get(),
@@ -223,6 +224,7 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
             .ok_or(WireError::Missing("the collector's word"))?
         {
             CollectorWord::Welcome(standing) => Order::Welcome(Standing {
+                job: JobId::new(standing.job),
                 generation: Generation::new(standing.generation),
                 low: SnapshotId::new(standing.low),
                 last: SnapshotId::new(standing.last),
@@ -279,6 +281,7 @@ fn join_out(join: Join, place: &Place) -> pb::Join {
         incarnation: join.incarnation.get(),
         topology: join.topology,
         application: join.application,
+        job: join.job.get(),
         holding: holding.into(),
         generation: generation.get(),
         initial: join.initial.into_iter().collect(),
@@ -307,6 +310,7 @@ fn join_in(join: pb::Join) -> Result<NodeSaid, WireError> {
         incarnation: Incarnation::new(join.incarnation),
         topology: join.topology,
         application: join.application,
+        job: JobId::new(join.job),
         holding,
         initial: join.initial.into_iter().collect(),
     };

@@ -11,7 +11,7 @@ use cutline::protocol::Topology;
 use cutline::protocol::application::Quantities;
 use cutline::protocol::cut::Facts;
 use cutline::protocol::events::{Directive, Holding, Join, Order, Report, StoredPart};
-use cutline::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId};
+use cutline::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId};
 use cutline::wire::control::Place;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -241,6 +241,7 @@ impl Still {
             incarnation: self.incarnation,
             topology: self.topology.fingerprint(),
             application: APPLICATION.to_owned(),
+            job: JobId::default(),
             holding: self.holding,
             initial: money(MONEY),
         }

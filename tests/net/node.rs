@@ -6,7 +6,7 @@ use bytes::Bytes;
 use cutline::net::{Event, Streams, Timing};
 use cutline::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Marker};
 use cutline::protocol::ids::{
-    ChannelId, Generation, Incarnation, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
+    ChannelId, Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
 };
 use cutline::protocol::mode::Mode;
 use tokio::net::TcpListener;
@@ -82,6 +82,7 @@ pub(crate) fn channel(nth: u32) -> ChannelId {
 pub(crate) fn hello(generation: u64) -> Hello {
     Hello {
         topology: 7,
+        job: JobId::default(),
         generation: Generation::new(generation),
         incarnation: Incarnation::new(11),
     }

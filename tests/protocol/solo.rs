@@ -7,7 +7,8 @@ use cutline::protocol::cut::{Part, Restored};
 use cutline::protocol::events::{Directive, Order, Report, Standing, StoredPart};
 use cutline::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Marker};
 use cutline::protocol::ids::{
-    ChannelId, Generation, Incarnation, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId, Term,
+    ChannelId, Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
+    Term,
 };
 use cutline::protocol::link::{Breach, Limits};
 use cutline::protocol::mode::Mode;
@@ -85,6 +86,7 @@ pub(crate) fn expects(next: u64, next_marker: u64) -> Feedback {
 /// How the job stands, with nothing complete.
 pub(crate) fn standing(generation: Generation, low: u64, open: &[u64]) -> Order {
     Order::Welcome(Standing {
+        job: JobId::default(),
         generation,
         low: s(low),
         last: s(open.iter().copied().max().unwrap_or(0).max(low)),
@@ -158,6 +160,7 @@ impl Solo {
     pub(crate) fn hello(&self, generation: Generation, incarnation: Incarnation) -> Hello {
         Hello {
             topology: self.process.setup().topology.fingerprint(),
+            job: JobId::default(),
             generation,
             incarnation,
         }

@@ -232,6 +232,7 @@ impl Stage {
         let (sender, receiver) = (self.world.process(on.from), self.world.process(on.to));
         let hello = Hello {
             topology: self.world.job().topology.fingerprint(),
+            job: receiver.expect("up").job(),
             generation: generation.parse().unwrap(),
             incarnation: sender.expect("up").incarnation(),
         };
@@ -286,6 +287,7 @@ impl Stage {
                     Announcement::Begun(snapshot) => format!("{snapshot} begins"),
                     Announcement::Ended(manifest) => self.ended(&manifest),
                     Announcement::Failed(reason) => format!("failure: {reason}"),
+                    Announcement::Warned(reason) => format!("warning: {reason}"),
                     Announcement::Restoring(generation, snapshot) => {
                         format!("{generation} is to start from {snapshot}")
                     }

@@ -141,7 +141,7 @@ pub enum CollectorEffect {
 }
 
 /// What a request came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// The snapshot has begun.
     Begun(SnapshotId),
@@ -164,6 +164,8 @@ pub enum Announcement {
     Ended(Box<Manifest>),
     /// A snapshot could not even begin, or its end could not be written.
     Failed(String),
+    /// Something that the user should know goes on all the same.
+    Warned(String),
     /// A restore has begun.
     Restoring(Generation, SnapshotId),
     /// Everyone runs.

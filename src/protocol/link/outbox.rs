@@ -23,6 +23,8 @@ pub(in crate::protocol) struct Overtaken {
 pub struct Outbox {
     channel: ChannelId,
     message_bytes_max: usize,
+    /// What a batch may hold: never more than the window takes.
+    batch_bytes: usize,
     /// The batch that messages are being put into.
     filling: BytesMut,
     filling_count: u32,
@@ -65,6 +67,8 @@ impl Outbox {
         Self {
             channel,
             message_bytes_max: usize::try_from(limits.message_bytes_max).unwrap_or(usize::MAX),
+            batch_bytes: usize::try_from(limits.window_bytes)
+                .map_or(BATCH_BYTES, |bytes| bytes.min(BATCH_BYTES)),
             filling: BytesMut::new(),
             filling_count: 0,
             queue: share.iter().cloned().map(Frame::Messages).collect(),
@@ -113,11 +117,11 @@ impl Outbox {
             });
         }
         let needed = LENGTH_BYTES + message.len();
-        let room = BATCH_BYTES.min(self.filling.capacity());
+        let room = self.batch_bytes.min(self.filling.capacity());
         if self.filling.len() + needed > room {
             self.seal();
             if self.filling.capacity() < needed {
-                self.filling = BytesMut::with_capacity(BATCH_BYTES.max(needed));
+                self.filling = BytesMut::with_capacity(self.batch_bytes.max(needed));
             }
         }
         let length = u32::try_from(message.len()).expect("under message_bytes_max");

@@ -31,6 +31,12 @@ impl<A: Application> Process<A> {
                 hello.topology
             ));
         }
+        if hello.job != self.job {
+            return Greeting::Refused(format!(
+                "the sender is of job {}, this node of {}: another job's node has its address",
+                hello.job, self.job
+            ));
+        }
         if !self.setup.topology.contains(channel) || channel.to != self.id() {
             return Greeting::Refused(format!("{channel} does not lead here"));
         }

@@ -17,6 +17,7 @@ impl<A: Application> Process<A> {
             incarnation: self.incarnation,
             topology: self.setup.topology.fingerprint(),
             application: self.setup.application.clone(),
+            job: self.job,
             holding: self.holding(),
             initial: self.initial.clone(),
         })));
@@ -48,6 +49,7 @@ impl<A: Application> Process<A> {
 
     /// What the collector does not name as open has ended, unless it has begun since.
     fn welcomed(&mut self, standing: &Standing, effects: &mut Vec<Effect>) {
+        self.job = standing.job;
         let open = self.recordings.keys().copied();
         let gone: Vec<_> = open
             .filter(|id| *id <= standing.last && !standing.open.contains(id))

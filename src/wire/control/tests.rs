@@ -6,7 +6,7 @@ use prost::Message as _;
 
 use super::*;
 use crate::protocol::cut::{ChannelFacts, Facts, Run};
-use crate::protocol::ids::{ChannelId, MessageNumber};
+use crate::protocol::ids::{ChannelId, JobId, MessageNumber};
 
 fn through_node(word: &pb::NodeWord) -> NodeSaid {
     let bytes = word.encode_to_vec();
@@ -33,6 +33,7 @@ fn join(holding: Holding) -> Join {
         incarnation: Incarnation::new(u64::MAX),
         topology: 0xdead_beef,
         application: "bank".to_owned(),
+        job: JobId::new(58),
         holding,
         initial: BTreeMap::from([("money".to_owned(), -3), ("tokens".to_owned(), i64::MAX)]),
     }
@@ -128,6 +129,7 @@ fn signs_of_life_and_answers_to_commands_come_through() {
 fn every_order_of_the_collector_comes_through() {
     let (generation, snapshot) = (Generation::new(9), SnapshotId::new(4));
     let standing = Standing {
+        job: JobId::new(58),
         generation,
         low: SnapshotId::new(2),
         last: SnapshotId::new(4),
