@@ -86,7 +86,8 @@
 //! 4. [`net`]: the streams that carry channels. It sees the protocol and the wire.
 //! 5. [`job`] and [`scenario`] read their files; [`hold`], [`name`], [`parent`] and [`program`] are
 //!    what the programs share.
-//! 6. [`node`], [`collector`], [`control`]: the programs, as functions.
+//! 6. [`sim`]: a scenario in virtual time, on a world.
+//! 7. [`node`], [`collector`], [`control`]: the programs, as functions.
 
 pub mod apps;
 pub mod check;
@@ -101,6 +102,7 @@ pub mod parent;
 pub mod program;
 pub mod protocol;
 pub mod scenario;
+pub mod sim;
 pub mod store;
 pub mod wire;
 pub mod world;

@@ -10,12 +10,14 @@
 mod choice;
 mod disk;
 mod effects;
+mod touched;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 pub use choice::{Choice, Fault};
 pub use disk::{Fate, Operation};
+pub use touched::Touched;
 
 use disk::Disk;
 
@@ -63,6 +65,8 @@ pub struct World<A> {
     requests: u64,
     now_ms: u64,
     notices: Vec<Notice>,
+    /// What the last choices have changed, if somebody wants to know.
+    touched: Option<Vec<Touched>>,
     /// Why the job ended, if it has.
     pub ended: Option<Result<(), String>>,
 }
@@ -146,6 +150,7 @@ impl<A: Application> World<A> {
             requests: 0,
             now_ms: 0,
             notices: Vec::new(),
+            touched: None,
             ended: None,
             job,
         };
@@ -306,6 +311,7 @@ impl<A: Application> World<A> {
             && control.open
         {
             control.down.push_back(directive);
+            self.touch(Touched::Control(process, incarnation));
         }
     }
 }
