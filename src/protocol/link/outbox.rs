@@ -99,6 +99,11 @@ impl Outbox {
         self.channel
     }
 
+    /// Whether a stream carries the channel.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// The last number given.
     pub fn sent(&self) -> MessageNumber {
         self.sent
