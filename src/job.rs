@@ -201,6 +201,11 @@ impl Job {
         self.parts.delay
     }
 
+    /// Whether every process writes down what happens in it.
+    pub fn trace(&self) -> bool {
+        self.parts.trace
+    }
+
     /// Where the job keeps what belongs to it; absolute.
     pub fn directory(&self) -> &Path {
         &self.parts.directory

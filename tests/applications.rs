@@ -40,6 +40,7 @@ fn job(application: &str, settings: Value, seed: u64) -> Job {
         process: Settings {
             limits: Limits::default(),
             snapshot_timeout_ms: 60_000,
+            trace: false,
         },
         policy: Policy {
             mode: Mode::Classic,

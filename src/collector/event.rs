@@ -303,6 +303,7 @@ mod tests {
             in_state: money(in_state),
             in_channels: money(in_channels),
             initial: money(100),
+            clock: None,
         };
         StoredPart {
             bytes: 64,

@@ -42,6 +42,8 @@ pub struct Parts {
     pub silence: Duration,
     /// How long everything that is sent on a channel is under way, at least.
     pub delay: Duration,
+    /// Whether every process writes down what happens in it.
+    pub trace: bool,
     /// Where the job keeps what belongs to it.
     pub directory: PathBuf,
 }

@@ -98,6 +98,7 @@ pub(super) fn read(mut root: Section<'_>, file: &Path) -> (Parts, Places) {
     let delay = places
         .note("delay", root.duration("delay"))
         .unwrap_or_default();
+    let trace = places.note("trace", root.flag("trace")).unwrap_or_default();
     let program = places.note("program", root.text("program"));
     let directory = places.note("directory", root.text("directory"));
     let processes = read_processes(&mut root, &mut places);
@@ -118,6 +119,7 @@ pub(super) fn read(mut root: Section<'_>, file: &Path) -> (Parts, Places) {
         limits: read_limits(&mut root, &mut places),
         silence,
         delay,
+        trace,
         directory: directory.as_ref().map_or(own_directory, beside),
     };
     root.finish();

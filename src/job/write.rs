@@ -20,6 +20,7 @@ pub(super) fn to_toml(parts: &Parts) -> String {
     }
     root.insert("silence".into(), duration(parts.silence));
     root.insert("delay".into(), duration(parts.delay));
+    root.insert("trace".into(), parts.trace.into());
     root.insert("processes".into(), parts.processes.clone().into());
     let channels: Vec<String> = parts.channels.iter().map(ToString::to_string).collect();
     root.insert("channels".into(), channels.into());
@@ -174,6 +175,7 @@ pub(super) fn to_json(job: &Job) -> serde_json::Value {
             "recording_bytes_max": limits.recording_bytes_max,
         },
         "silence_ms": millis(job.silence()),
+        "trace": job.trace(),
         "directory": job.directory(),
     })
 }

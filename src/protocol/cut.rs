@@ -1,11 +1,13 @@
 //! What one process contributes to a snapshot, and what can be said of it without its bytes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::application::{Application, Quantities, Setup};
+use super::clock::Clock;
 use super::frame::Batch;
 use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
 use super::mode::Mode;
@@ -22,6 +24,8 @@ pub struct Part {
     pub process: ProcessId,
     /// How the snapshot was taken.
     pub mode: Mode,
+    /// The process's vector clock when it recorded, where the job is traced.
+    pub clock: Option<Arc<Clock>>,
     /// Every output, in order.
     pub outputs: Vec<OutputPart>,
     /// Every input, in order.
@@ -87,6 +91,9 @@ pub struct Facts {
     pub in_channels: Quantities,
     /// What the process's initial state holds.
     pub initial: Quantities,
+    /// The process's vector clock when it recorded, where the job is traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
 }
 
 impl Facts {
@@ -109,6 +116,7 @@ impl Facts {
             in_state: A::in_state(setup, state),
             in_channels,
             initial,
+            clock: part.clock.as_deref().cloned(),
         }
     }
 }

@@ -4,8 +4,11 @@
 //! It is filled once, by the outbox, and read in place, by the handler; recordings and resends
 //! share it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
+use super::clock::Clock;
 use super::ids::{Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, SnapshotId};
 use super::mode::Taking;
 
@@ -49,6 +52,8 @@ pub struct Batch {
     first: MessageNumber,
     count: u32,
     packed: Bytes,
+    /// The clock of the event that sent them, where the job is traced.
+    clock: Option<Arc<Clock>>,
 }
 
 impl Batch {
@@ -70,6 +75,7 @@ impl Batch {
             first,
             count,
             packed,
+            clock: None,
         })
     }
 
@@ -80,7 +86,20 @@ impl Batch {
             first,
             count,
             packed,
+            clock: None,
         }
+    }
+
+    /// The same messages, sent by an event with this clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Option<Arc<Clock>>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The clock of the event that sent the messages, where the job is traced.
+    pub fn clock(&self) -> Option<&Arc<Clock>> {
+        self.clock.as_ref()
     }
 
     /// The number of the first message.
@@ -139,11 +158,13 @@ impl Batch {
             first: self.first,
             count,
             packed: self.packed.slice(..at),
+            clock: self.clock.clone(),
         };
         let back = Self {
             first: MessageNumber::new(self.first.get() + u64::from(count)),
             count: self.count - count,
             packed: self.packed.slice(at..),
+            clock: self.clock,
         };
         (Some(front), Some(back))
     }

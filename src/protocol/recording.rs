@@ -3,7 +3,9 @@
 //! asks the mode its questions.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::clock::Clock;
 use super::cut::{InputPart, OutputPart, Part};
 use super::events::StoredPart;
 use super::frame::{Batch, Frame};
@@ -43,6 +45,8 @@ pub(super) struct Recording {
     /// Outputs whose marker has not been handed to the driver.
     markers_waiting: BTreeSet<ChannelId>,
     bytes: u64,
+    /// The process's clock when it recorded, where the job is traced.
+    clock: Option<Arc<Clock>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -86,6 +90,7 @@ impl Recording {
             outputs: Vec::new(),
             markers_waiting: BTreeSet::new(),
             bytes: 0,
+            clock: None,
         }
     }
 
@@ -191,9 +196,11 @@ impl Recording {
         }
     }
 
-    /// It has been taken, and the markers have been put at the back of every outbox.
-    pub(super) fn markers_put(&mut self, outboxes: &[Outbox]) {
+    /// It has been taken, at this time of the process's vector clock if there is one, and the
+    /// markers have been put at the back of every outbox.
+    pub(super) fn markers_put(&mut self, outboxes: &[Outbox], clock: Option<Arc<Clock>>) {
         self.stage = Stage::Open;
+        self.clock = clock;
         let outputs = outboxes.iter().map(|outbox| OutputPart {
             channel: outbox.channel(),
             sent: outbox.sent(),
@@ -296,6 +303,7 @@ impl Recording {
             generation,
             process,
             mode: self.taking.mode,
+            clock: self.clock.take(),
             inputs: inputs.collect(),
             outputs: std::mem::take(&mut self.outputs),
         })

@@ -1,9 +1,12 @@
 //! The words on a channel's stream. What a peer says is checked here, once: behind this floor
 //! a word is well formed, if not necessarily true.
 
+use std::sync::Arc;
+
 use super::pb::to_receiver::Word as ToReceiver;
 use super::pb::to_sender::Word as ToSender;
 use super::{mode, pb};
+use crate::protocol::clock::Clock;
 use crate::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Malformed, Marker};
 use crate::protocol::ids::{
     ChannelId, Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
@@ -69,6 +72,7 @@ pub fn frame_word(frame: Frame) -> pb::ToReceiver {
             first: batch.first().get(),
             count: batch.count(),
             packed: batch.packed().clone(),
+            clock: clock_counts(&batch),
         }),
         Frame::Marker(marker) => ToReceiver::Marker(pb::Marker {
             snapshot: marker.snapshot.get(),
@@ -215,11 +219,18 @@ impl TryFrom<pb::Feedback> for Feedback {
     }
 }
 
+/// The clock of a batch as it is sent and stored: nothing, where the job is not traced.
+pub(super) fn clock_counts(batch: &Batch) -> Vec<u64> {
+    let counts = batch.clock().map(|clock| clock.counts().to_vec());
+    counts.unwrap_or_default()
+}
+
 fn batch(messages: pb::Messages) -> Result<Batch, WireError> {
     let pb::Messages {
         first,
         count,
         packed,
+        clock,
     } = messages;
     // The numbers of all of them, and the next, must be numbers.
     if first.checked_add(count.into()).is_none() {
@@ -229,6 +240,7 @@ fn batch(messages: pb::Messages) -> Result<Batch, WireError> {
         });
     }
     Batch::new(MessageNumber::new(first), count, packed)
+        .map(|batch| batch.with_clock(Clock::of_counts(clock).map(Arc::new)))
         .map_err(|source| WireError::Batch { first, source })
 }
 
@@ -257,6 +269,7 @@ mod tests {
                 first,
                 count,
                 packed,
+                clock: vec![2, 7],
             })),
         }
     }

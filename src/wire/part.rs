@@ -11,14 +11,18 @@
 mod error;
 mod recount;
 
+use std::sync::Arc;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message as _;
 
 pub use error::PartError;
 pub use recount::recount;
 
+use super::channel::clock_counts;
 use super::{mode, pb};
 use crate::protocol::application::Quantities;
+use crate::protocol::clock::Clock;
 use crate::protocol::cut::{Facts, InputPart, OutputPart, Part, Restored};
 use crate::protocol::events::StoredPart;
 use crate::protocol::frame::Batch;
@@ -85,6 +89,7 @@ impl PartFile {
             in_state: self.in_state.clone().into_iter().collect(),
             in_channels: self.in_channels.clone().into_iter().collect(),
             initial: self.initial.clone().into_iter().collect(),
+            clock: self.clock_counts(),
         };
         let length = body.encoded_len();
         let mut file = BytesMut::with_capacity(HEADER_BYTES + length + CHECKSUM_BYTES);
@@ -110,6 +115,7 @@ impl PartFile {
             generation: Generation::new(body.generation),
             process,
             mode: mode::of(body.mode).ok_or(PartError::UnknownMode(body.mode))?,
+            clock: Clock::of_counts(body.clock).map(Arc::new),
             outputs: ends(
                 process,
                 End::Output,
@@ -197,7 +203,13 @@ impl PartFile {
             in_state: self.in_state.clone(),
             in_channels: self.in_channels.clone(),
             initial: self.initial.clone(),
+            clock: self.part.clock.as_deref().cloned(),
         }
+    }
+
+    fn clock_counts(&self) -> Vec<u64> {
+        let counts = self.part.clock.as_ref();
+        counts.map_or_else(Vec::new, |clock| clock.counts().to_vec())
     }
 
     /// Whether this is the part that a node is to restore.
@@ -298,6 +310,7 @@ fn end_to_pb(
         first: batch.first().get(),
         count: batch.count(),
         packed: batch.packed().clone(),
+        clock: clock_counts(batch),
     });
     pb::ChannelPart {
         from: channel.from.get(),
@@ -361,7 +374,8 @@ fn ends<T>(
 fn batch_of(read: pb::RecordedMessages) -> Option<Batch> {
     // The number behind the last message must exist too: it is what the next one would get.
     read.first.checked_add(u64::from(read.count))?;
-    Batch::new(MessageNumber::new(read.first), read.count, read.packed).ok()
+    let batch = Batch::new(MessageNumber::new(read.first), read.count, read.packed).ok()?;
+    Some(batch.with_clock(Clock::of_counts(read.clock).map(Arc::new)))
 }
 
 #[cfg(test)]

@@ -69,7 +69,11 @@ fn a_limit_for_a_mode_that_has_none_is_refused() {
         alignment_timeout_ms: Some(20),
     });
     let answer = desk.answer(asker).cloned().expect("an answer at once");
-    assert!(answer.unwrap_err().contains("classic snapshots have no alignment timeout"));
+    assert!(
+        answer
+            .unwrap_err()
+            .contains("classic snapshots have no alignment timeout")
+    );
 }
 
 #[test]
@@ -95,7 +99,10 @@ fn who_must_initiate_an_aligned_snapshot_and_does_not_is_named() {
 
 #[test]
 fn a_newer_snapshot_ends_an_older_one_which_is_no_failure() {
-    for (older, newer) in [(Mode::Aligned, Mode::Classic), (Mode::Classic, Mode::Unaligned)] {
+    for (older, newer) in [
+        (Mode::Aligned, Mode::Classic),
+        (Mode::Classic, Mode::Unaligned),
+    ] {
         let mut store = Store::default();
         let strict = Policy {
             failures_tolerated: 0,

@@ -137,6 +137,7 @@ pub(crate) fn on_disk(part: &Part) -> Box<StoredPart> {
             in_state: Default::default(),
             in_channels: Default::default(),
             initial: Default::default(),
+            clock: part.clock.as_deref().cloned(),
         },
     })
 }
@@ -159,6 +160,7 @@ impl Solo {
         let settings = Settings {
             limits,
             snapshot_timeout_ms: TIMEOUT_MS,
+            trace: false,
         };
         let process = Process::new(setup, settings, OWN).unwrap();
         Self { process }
@@ -382,6 +384,7 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         generation: G1,
         process,
         mode: Mode::Classic,
+        clock: None,
         outputs: outputs.collect(),
         inputs: inputs.collect(),
     };

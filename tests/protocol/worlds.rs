@@ -44,6 +44,7 @@ pub(crate) fn job(processes: u32, channels: &[&str], limits: Limits, conduct: &C
         process: Settings {
             limits,
             snapshot_timeout_ms: TIMEOUT_MS,
+            trace: false,
         },
         policy: policy(),
     }

@@ -129,6 +129,7 @@ impl Plan {
             process: Settings {
                 limits,
                 snapshot_timeout_ms: 10_000,
+                trace: false,
             },
             policy: Policy {
                 mode: self.modes[0],

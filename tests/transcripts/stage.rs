@@ -75,6 +75,7 @@ impl Stage {
             process: Settings {
                 limits: Limits::default(),
                 snapshot_timeout_ms: 10_000,
+                trace: false,
             },
             policy: Policy {
                 mode: Mode::Classic,

@@ -78,6 +78,7 @@ impl Books {
                 generation: Generation::new(1),
                 process,
                 mode: Mode::Classic,
+                clock: None,
                 outputs: outputs.collect(),
                 inputs: inputs.collect(),
             },

@@ -43,7 +43,10 @@ impl<A: Application> Process<A> {
                     "the collector refuses this node: {reason}"
                 )));
             }
-            Order::Halt => effects.push(Effect::Halt),
+            Order::Halt => {
+                self.end_trace(effects);
+                effects.push(Effect::Halt);
+            }
         }
     }
 
@@ -73,6 +76,7 @@ impl<A: Application> Process<A> {
             // The part is being read, or could not be and nobody heard of it: once more.
             _ => {}
         }
+        self.end_trace(effects);
         for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
             self.end(snapshot, effects);
         }
@@ -148,6 +152,9 @@ impl<A: Application> Process<A> {
         self.outboxes = outboxes
             .map(|output| Outbox::new(output.channel, output.sent, &output.share, limits))
             .collect();
+        if let Some(tracer) = &mut self.tracer {
+            tracer.resume(generation, part.snapshot, part.clock.as_ref());
+        }
         self.application = Some(application);
         self.pace = Pace::Now;
         self.phase = Phase::Prepared(generation);
@@ -161,6 +168,9 @@ impl<A: Application> Process<A> {
     fn run(&mut self, generation: Generation, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Prepared(generation) {
             self.phase = Phase::Running(generation);
+            if let Some(tracer) = &mut self.tracer {
+                effects.push(Effect::Trace(tracer.start(&mut self.outboxes)));
+            }
             for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
                 self.go_on(snapshot, effects);
             }
@@ -198,6 +208,7 @@ impl<A: Application> Process<A> {
             generation: Generation::default(),
             process: self.id(),
             mode: Mode::Classic,
+            clock: None,
             outputs: outputs.collect(),
             inputs: inputs.collect(),
         }

@@ -134,19 +134,17 @@ impl<A: Application> Process<A> {
         };
         recording.begin(&self.inboxes);
         self.check_size(snapshot, effects);
-        let Some(recording) = self.recordings.get_mut(&snapshot) else {
+        let Some(mode) = self.recordings.get(&snapshot).map(|r| r.taking().mode) else {
             return;
         };
-        let application = self
-            .application
-            .as_ref()
-            .expect("a running process has one");
-        effects.push(Effect::Capture(snapshot, application.capture()));
+        let clock = self.capture(snapshot, mode, effects);
+        let recording = self.recordings.get_mut(&snapshot);
+        let recording = recording.expect("its state has just been taken");
         let (taking, used_ms) = (recording.taking(), recording.used_ms(self.now_ms));
         for outbox in &mut self.outboxes {
             outbox.push_marker(snapshot, taking, used_ms);
         }
-        recording.markers_put(&self.outboxes);
+        recording.markers_put(&self.outboxes, clock);
     }
 
     /// Where markers overtake, those that wait in outboxes go to the front.

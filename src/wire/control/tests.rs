@@ -61,6 +61,7 @@ fn part() -> StoredPart {
         in_state: BTreeMap::from([("money".to_owned(), i64::MIN)]),
         in_channels: BTreeMap::new(),
         initial: BTreeMap::new(),
+        clock: None,
     };
     StoredPart {
         bytes: u64::MAX,

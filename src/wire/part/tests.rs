@@ -36,6 +36,7 @@ fn sample(state: &[u8], messages: &[Vec<u8>]) -> PartFile {
             generation: Generation::new(7),
             process: ProcessId::new(1),
             mode: Mode::Classic,
+            clock: Clock::of_counts(vec![7, 4]).map(Arc::new),
             outputs: vec![OutputPart {
                 channel: channel("p2→p1"),
                 sent: MessageNumber::new(12),
