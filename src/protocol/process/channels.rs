@@ -4,7 +4,7 @@ use super::{Phase, Process};
 use crate::protocol::application::{Application, Outputs};
 use crate::protocol::events::Effect;
 use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello, Marker};
-use crate::protocol::ids::{ChannelId, Generation};
+use crate::protocol::ids::{ChannelId, Generation, JobId};
 use crate::protocol::trace::What;
 
 impl<A: Application> Process<A> {
@@ -32,7 +32,9 @@ impl<A: Application> Process<A> {
                 hello.topology
             ));
         }
-        if hello.job != self.job {
+        // One that has lost its collector's word so far does not know; then the rest decides.
+        let known = ![hello.job, self.job].contains(&JobId::default());
+        if known && hello.job != self.job {
             return Greeting::Refused(format!(
                 "the sender is of job {}, this node of {}: another job's node has its address",
                 hello.job, self.job
