@@ -51,7 +51,7 @@
 //! assert!(world.is_running());
 //!
 //! let (p1, p2) = (ProcessId::new(0), ProcessId::new(1));
-//! world.ask(Request::Snapshot { initiators: [p2].into() });
+//! world.ask(Request::snapshot([p2].into()));
 //! while !world.take_notices().contains(&Notice::Recorded(p2, SnapshotId::new(1))) {
 //!     let choice = world.choices()[0];
 //!     world.apply(&choice);

@@ -10,6 +10,7 @@
 mod choice;
 mod disk;
 mod effects;
+mod state;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -49,7 +50,9 @@ pub struct Job {
     pub policy: Policy,
 }
 
-/// A job in memory.
+/// A job in memory. Two are equal if they have the same future: what has been told of their past,
+/// in notices and answers, does not count.
+#[derive(Clone, Debug)]
 pub struct World<A> {
     job: Job,
     nodes: Vec<Node<A>>,
@@ -89,13 +92,14 @@ pub enum Notice {
 }
 
 /// The node of one process; `None` while it is down.
+#[derive(Clone, Debug)]
 struct Node<A> {
     process: Option<Process<A>>,
     captured: BTreeMap<SnapshotId, Vec<u8>>,
 }
 
 /// What lies between the two ends of a channel.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Link {
     /// The sender wants a stream.
     dialling: Option<Hello>,
@@ -106,21 +110,21 @@ struct Link {
 }
 
 /// What travels from the receiver to the sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Back {
     Greeting(Greeting),
     Feedback(Feedback),
 }
 
 /// A control stream; what is in it when it closes may still arrive at the collector.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Control {
     up: VecDeque<Up>,
     down: VecDeque<Directive>,
     open: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Up {
     Said(Report),
     Gone,

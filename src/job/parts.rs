@@ -64,6 +64,11 @@ impl Parts {
 pub struct Snapshots {
     /// The mode.
     pub mode: Mode,
+    /// How long an aligned snapshot may align before it goes on as an unaligned one; none: for as
+    /// long as it takes.
+    pub alignment_timeout: Option<Duration>,
+    /// The channels that an alignment does not wait for; empty: those that are found.
+    pub back_edges: Vec<Link>,
     /// From the begin of one periodic snapshot to the next; zero: none but on demand.
     pub interval: Duration,
     /// From the end of one periodic snapshot to the begin of the next, at least.

@@ -39,7 +39,9 @@ pub struct OutputPart {
     pub channel: ChannelId,
     /// The last message sent before the state was recorded.
     pub sent: MessageNumber,
-    /// The sender share: messages that the marker overtook in the outbox.
+    /// The last message on the wire before the marker.
+    pub after: MessageNumber,
+    /// The sender share: the messages after that one that the marker overtook in the outbox.
     pub share: Vec<Batch>,
 }
 
@@ -50,6 +52,8 @@ pub struct InputPart {
     pub channel: ChannelId,
     /// The last message handled before the state was recorded.
     pub handled: MessageNumber,
+    /// The last message that came before the marker.
+    pub after: MessageNumber,
     /// The receiver share: what was in the inbox or came before the marker.
     pub share: Vec<Batch>,
 }
@@ -73,7 +77,7 @@ pub struct Run {
 }
 
 /// What a part says, without its payloads: what verdicts are made from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Facts {
     /// The process.
     pub process: ProcessId,
@@ -118,12 +122,15 @@ impl Facts {
 }
 
 /// One end of a channel in [`Facts`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ChannelFacts {
     /// The channel.
     pub channel: ChannelId,
     /// The last message sent (at the sender) or handled (at the receiver).
     pub number: MessageNumber,
+    /// The last message before the marker; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<MessageNumber>,
     /// The messages recorded at this end, in the order they were recorded.
     pub share: Vec<Run>,
 }
@@ -140,11 +147,13 @@ impl Part {
         let outputs = self.outputs.iter().map(|output| ChannelFacts {
             channel: output.channel,
             number: output.sent,
+            after: Some(output.after),
             share: runs(&output.share),
         });
         let inputs = self.inputs.iter().map(|input| ChannelFacts {
             channel: input.channel,
             number: input.handled,
+            after: Some(input.after),
             share: runs(&input.share),
         });
         (outputs.collect(), inputs.collect())

@@ -10,7 +10,7 @@ use super::cut::{Facts, Part, Restored};
 use super::frame::{Feedback, Frame, Greeting, Hello};
 use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::link::Breach;
-use super::mode::Mode;
+use super::mode::Taking;
 use super::trace::Event;
 
 /// Something that happens to a process. Its driver says it; the core decides what it means.
@@ -104,7 +104,7 @@ impl fmt::Debug for Effect {
 }
 
 /// A part that is on disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StoredPart {
     /// The length of the file, in bytes.
     pub bytes: u64,
@@ -115,7 +115,7 @@ pub struct StoredPart {
 }
 
 /// The collector's word to a node. Nodes refuse the word of an older term.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directive {
     /// The leadership it is said in.
     pub term: Term,
@@ -124,12 +124,12 @@ pub struct Directive {
 }
 
 /// What the collector says to a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The answer to a join.
     Welcome(Standing),
     /// Open this snapshot, as an initiator.
-    Trigger(SnapshotId, Mode),
+    Trigger(SnapshotId, Taking),
     /// This snapshot has ended.
     Ended {
         /// The snapshot.
@@ -150,7 +150,7 @@ pub enum Order {
 }
 
 /// How the job stands, as every joining node is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Standing {
     /// Which job this is.
     pub job: JobId,
@@ -167,7 +167,7 @@ pub struct Standing {
 }
 
 /// A node's word to the collector.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
     /// The first word on a control stream.
     Join(Join),
@@ -207,7 +207,7 @@ pub enum Holding {
 }
 
 /// A node's first word on a control stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Join {
     /// The process it hosts.
     pub process: ProcessId,

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::clock::Clock;
 use super::ids::{Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, SnapshotId};
-use super::mode::Mode;
+use super::mode::Taking;
 
 /// The bytes that the length of a message takes in a batch.
 pub const LENGTH_BYTES: usize = 4;
@@ -33,8 +33,11 @@ pub enum Frame {
 pub struct Marker {
     /// The snapshot it belongs to.
     pub snapshot: SnapshotId,
-    /// How the snapshot is taken; the mode travels in the marker.
-    pub mode: Mode,
+    /// How the snapshot is taken.
+    pub taking: Taking,
+    /// How much of the limit T, if there is one, was used when the marker went on the wire. Once
+    /// it is all used, the marker overtakes what waits in the receiver's inbox.
+    pub used_ms: u64,
     /// Its own number on the channel.
     pub ordinal: MarkerOrdinal,
     /// The last message put on the wire before it.

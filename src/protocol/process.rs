@@ -25,6 +25,7 @@
 mod channels;
 mod restart;
 mod snapshots;
+mod state;
 mod traced;
 
 use std::collections::{BTreeMap, BTreeSet};

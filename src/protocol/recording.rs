@@ -7,12 +7,12 @@ use super::clock::Clock;
 use super::cut::{InputPart, OutputPart, Part};
 use super::events::StoredPart;
 use super::frame::{Batch, Frame, Marker};
-use super::ids::{ChannelId, Generation, ProcessId, SnapshotId};
+use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
 use super::link::{Inbox, Outbox};
-use super::mode::Mode;
+use super::mode::{Mode, Taking};
 
 /// How far a recording is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     /// Inputs are still open or markers still wait to be handed to the driver.
     Open,
@@ -23,7 +23,7 @@ enum Stage {
 }
 
 /// One process's recording of one snapshot; begins when the local state is taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Recording {
     snapshot: SnapshotId,
     mode: Mode,
@@ -38,7 +38,7 @@ pub(super) struct Recording {
     clock: Option<Arc<Clock>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct InputRecording {
     part: InputPart,
     open: bool,
@@ -49,7 +49,7 @@ impl Recording {
     /// an inbox ahead of the snapshot's marker is in the channel. `closed` is the input whose
     /// marker has just been taken from its head, so that nothing was ahead of it.
     pub(super) fn begin(
-        (snapshot, mode): (SnapshotId, Mode),
+        (snapshot, taking): (SnapshotId, Taking),
         recorded_ms: u64,
         inboxes: &[Inbox],
         outboxes: &[Outbox],
@@ -74,6 +74,7 @@ impl Recording {
             let part = InputPart {
                 channel,
                 handled,
+                after: MessageNumber::default(),
                 share,
             };
             inputs.push(InputRecording { part, open });
@@ -81,11 +82,12 @@ impl Recording {
         let outputs = outboxes.iter().map(|outbox| OutputPart {
             channel: outbox.channel(),
             sent: outbox.sent(),
+            after: outbox.sent(),
             share: Vec::new(),
         });
         Self {
             snapshot,
-            mode,
+            mode: taking.mode,
             recorded_ms,
             stage: Stage::Open,
             inputs,

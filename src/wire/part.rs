@@ -31,7 +31,7 @@ use crate::protocol::ids::{ChannelId, Generation, MessageNumber, ProcessId, Snap
 const MAGIC: &[u8; 8] = b"CUTLPART";
 
 /// The form of part files this program writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const HEADER_BYTES: usize = MAGIC.len() + 4 + 8;
 const CHECKSUM_BYTES: usize = 4;
@@ -120,9 +120,10 @@ impl PartFile {
                 process,
                 End::Output,
                 body.outputs,
-                |channel, number, share| OutputPart {
+                |channel, number, after, share| OutputPart {
                     channel,
                     sent: number,
+                    after,
                     share,
                 },
             )?,
@@ -130,9 +131,10 @@ impl PartFile {
                 process,
                 End::Input,
                 body.inputs,
-                |channel, number, share| InputPart {
+                |channel, number, after, share| InputPart {
                     channel,
                     handled: number,
+                    after,
                     share,
                 },
             )?,
@@ -291,14 +293,19 @@ fn mask(checksum: u32) -> u32 {
 }
 
 fn output_to_pb(output: &OutputPart) -> pb::ChannelPart {
-    end_to_pb(output.channel, output.sent, &output.share)
+    end_to_pb(output.channel, output.sent, output.after, &output.share)
 }
 
 fn input_to_pb(input: &InputPart) -> pb::ChannelPart {
-    end_to_pb(input.channel, input.handled, &input.share)
+    end_to_pb(input.channel, input.handled, input.after, &input.share)
 }
 
-fn end_to_pb(channel: ChannelId, number: MessageNumber, share: &[Batch]) -> pb::ChannelPart {
+fn end_to_pb(
+    channel: ChannelId,
+    number: MessageNumber,
+    after: MessageNumber,
+    share: &[Batch],
+) -> pb::ChannelPart {
     let share = share.iter().map(|batch| pb::RecordedMessages {
         first: batch.first().get(),
         count: batch.count(),
@@ -311,6 +318,7 @@ fn end_to_pb(channel: ChannelId, number: MessageNumber, share: &[Batch]) -> pb::
         nth: channel.nth,
         number: number.get(),
         share: share.collect(),
+        after: after.get(),
     }
 }
 
@@ -325,7 +333,7 @@ fn ends<T>(
     process: ProcessId,
     end: End,
     read: Vec<pb::ChannelPart>,
-    make: impl Fn(ChannelId, MessageNumber, Vec<Batch>) -> T,
+    make: impl Fn(ChannelId, MessageNumber, MessageNumber, Vec<Batch>) -> T,
 ) -> Result<Vec<T>, PartError> {
     let mut last = None;
     let mut made = Vec::with_capacity(read.len());
@@ -356,6 +364,7 @@ fn ends<T>(
         made.push(make(
             channel,
             MessageNumber::new(channel_part.number),
+            MessageNumber::new(channel_part.after),
             share,
         ));
     }

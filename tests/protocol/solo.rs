@@ -63,7 +63,8 @@ pub(crate) fn batch(first: u64, lengths: &[usize]) -> Frame {
 pub(crate) fn marker(snapshot: u64, ordinal: u64, after: u64) -> Frame {
     Frame::Marker(Marker {
         snapshot: s(snapshot),
-        mode: Mode::Classic,
+        taking: Mode::Classic.into(),
+        used_ms: 0,
         ordinal: k(ordinal),
         after: m(after),
         sent: m(after),
@@ -155,7 +156,7 @@ impl Solo {
     }
 
     pub(crate) fn trigger(&mut self, snapshot: u64) -> Vec<Effect> {
-        self.told(T1, Order::Trigger(s(snapshot), Mode::Classic))
+        self.told(T1, Order::Trigger(s(snapshot), Mode::Classic.into()))
     }
 
     pub(crate) fn hello(&self, generation: Generation, incarnation: Incarnation) -> Hello {
@@ -303,6 +304,7 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         .map(|channel| OutputPart {
             channel,
             sent: m(0),
+            after: m(0),
             share: Vec::new(),
         });
     let inputs = topology
@@ -311,6 +313,7 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         .map(|channel| InputPart {
             channel,
             handled: m(0),
+            after: m(0),
             share: Vec::new(),
         });
     let part = Part {

@@ -44,6 +44,7 @@ pub(crate) fn job(
         },
         policy: Policy {
             mode: Mode::Classic,
+            alignment_timeout_ms: None,
             interval_ms: 0,
             pause_min_ms: 0,
             timeout_ms: 60_000,
@@ -80,7 +81,7 @@ pub(crate) fn run(job: Job, crash: bool) -> World<Bank> {
             300 if crash => world.apply(&Choice::Fault(Fault::Crash(process))),
             _ if step % 60 == 30 => {
                 let initiators = BTreeSet::from([process]);
-                world.ask(Request::Snapshot { initiators });
+                world.ask(Request::snapshot(initiators));
             }
             _ => {}
         }

@@ -76,6 +76,7 @@ impl Stage {
             },
             policy: Policy {
                 mode: Mode::Classic,
+                alignment_timeout_ms: None,
                 interval_ms: 0,
                 pause_min_ms: 0,
                 timeout_ms: 10_000,
@@ -134,7 +135,7 @@ impl Stage {
             ["pass", ms] => world.apply(&Choice::Fault(Fault::Pass(ms.parse().unwrap()))),
             ["snapshot", initiators @ ..] => {
                 let initiators = initiators.iter().map(|name| process(world, name)).collect();
-                world.ask(Request::Snapshot { initiators });
+                world.ask(Request::snapshot(initiators));
             }
             ["restore"] => drop(world.ask(Request::Restore(None))),
             ["restore", id] => drop(world.ask(Request::Restore(Some(id.parse().unwrap())))),

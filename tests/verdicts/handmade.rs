@@ -60,6 +60,7 @@ impl Books {
             .map(|channel| OutputPart {
                 channel,
                 sent: MessageNumber::new(books(channel).0),
+                after: MessageNumber::new(books(channel).0),
                 share: Vec::new(),
             });
         let inputs = topology
@@ -68,6 +69,7 @@ impl Books {
             .map(|channel| InputPart {
                 channel,
                 handled: MessageNumber::new(books(channel).1),
+                after: MessageNumber::new(books(channel).0),
                 share: books(channel)
                     .2
                     .iter()
@@ -140,6 +142,7 @@ impl Stored {
         let begun = Begun {
             snapshot: S1,
             generation,
+            mode: Mode::Classic,
             term,
             nonce: 1,
         };

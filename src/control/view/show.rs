@@ -268,6 +268,7 @@ pub(super) mod tests {
             last: MessageNumber::new(last),
         };
         ChannelFacts {
+            after: None,
             channel,
             number: MessageNumber::new(number),
             share: share.map(run).into_iter().collect(),
@@ -303,6 +304,7 @@ pub(super) mod tests {
         let begun = Begun {
             snapshot,
             generation,
+            mode: Mode::Classic,
             term,
             nonce,
         };

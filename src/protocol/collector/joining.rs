@@ -40,7 +40,8 @@ impl Collector {
         {
             return Err("the node has another topology: give it the collector's job file".into());
         }
-        if join.job != JobId::default() && join.job != self.job {
+        let known = ![join.job, self.job].contains(&JobId::default());
+        if known && join.job != self.job {
             return Err(format!(
                 "the node is of job {}, this is {}: its collector's address is this one's now",
                 join.job, self.job

@@ -10,7 +10,7 @@ use crate::protocol::application::SendError;
 use crate::protocol::clock::Clock;
 use crate::protocol::frame::{BATCH_BYTES, Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber, SnapshotId};
-use crate::protocol::mode::Mode;
+use crate::protocol::mode::Taking;
 use crate::protocol::trace::{Sent, Stamp, checksum};
 
 /// The sender's end of a channel.
@@ -18,6 +18,8 @@ use crate::protocol::trace::{Sent, Stamp, checksum};
 pub struct Outbox {
     channel: ChannelId,
     message_bytes_max: usize,
+    /// What a batch may hold: never more than the window takes.
+    batch_bytes: usize,
     /// The batch that messages are being put into.
     filling: BytesMut,
     filling_count: u32,
@@ -59,6 +61,8 @@ impl Outbox {
         Self {
             channel,
             message_bytes_max: usize::try_from(limits.message_bytes_max).unwrap_or(usize::MAX),
+            batch_bytes: usize::try_from(limits.window_bytes)
+                .map_or(BATCH_BYTES, |bytes| bytes.min(BATCH_BYTES)),
             filling: BytesMut::new(),
             filling_count: 0,
             queue: share.iter().cloned().map(Frame::Messages).collect(),
@@ -107,11 +111,11 @@ impl Outbox {
             });
         }
         let needed = LENGTH_BYTES + message.len();
-        let room = BATCH_BYTES.min(self.filling.capacity());
+        let room = self.batch_bytes.min(self.filling.capacity());
         if self.filling.len() + needed > room {
             self.seal();
             if self.filling.capacity() < needed {
-                self.filling = BytesMut::with_capacity(BATCH_BYTES.max(needed));
+                self.filling = BytesMut::with_capacity(self.batch_bytes.max(needed));
             }
         }
         let length = u32::try_from(message.len()).expect("under message_bytes_max");
@@ -159,12 +163,13 @@ impl Outbox {
 
     /// Marker-sending rule: the marker goes behind every message sent before the state was
     /// recorded and ahead of every message sent after.
-    pub(in crate::protocol) fn push_marker(&mut self, snapshot: SnapshotId, mode: Mode) {
+    pub(in crate::protocol) fn push_marker(&mut self, snapshot: SnapshotId, taking: Taking) {
         self.seal();
         self.marked = self.marked.next();
         self.queue.push_back(Frame::Marker(Marker {
             snapshot,
-            mode,
+            taking,
+            used_ms: 0,
             ordinal: self.marked,
             after: self.sent,
             sent: self.sent,

@@ -31,7 +31,7 @@ impl<A: Application> Process<A> {
         self.term = directive.term;
         match directive.order {
             Order::Welcome(standing) => self.welcomed(&standing, effects),
-            Order::Trigger(snapshot, mode) => self.trigger(snapshot, mode, effects),
+            Order::Trigger(snapshot, taking) => self.trigger(snapshot, taking, effects),
             Order::Ended { snapshot, low, .. } => {
                 self.end(snapshot, effects);
                 self.end_up_to(low, effects);
@@ -175,25 +175,24 @@ impl<A: Application> Process<A> {
         }
     }
 
-    /// The process's part of `s0`.
+    /// The part of every process in `s0`: nothing was sent.
     fn initial_part(&self) -> Part {
         let topology = &self.setup.topology;
-        let outputs = topology
-            .outputs(self.id())
-            .into_iter()
-            .map(|channel| OutputPart {
-                channel,
-                sent: Default::default(),
-                share: Vec::new(),
-            });
-        let inputs = topology
-            .inputs(self.id())
-            .into_iter()
-            .map(|channel| InputPart {
-                channel,
-                handled: Default::default(),
-                share: Vec::new(),
-            });
+        let none = MessageNumber::default();
+        let outputs = topology.outputs(self.id()).into_iter();
+        let outputs = outputs.map(|channel| OutputPart {
+            channel,
+            sent: none,
+            after: none,
+            share: Vec::new(),
+        });
+        let inputs = topology.inputs(self.id()).into_iter();
+        let inputs = inputs.map(|channel| InputPart {
+            channel,
+            handled: none,
+            after: none,
+            share: Vec::new(),
+        });
         Part {
             snapshot: SnapshotId::default(),
             generation: Generation::default(),
