@@ -186,6 +186,7 @@
 //! the protocol step by step: small jobs, with everything that follows from each choice. They are
 //! run as tests.
 
+pub mod alone;
 pub mod application;
 pub mod clock;
 pub mod collector;
