@@ -219,7 +219,7 @@ impl<A: Application> World<A> {
     }
 
     /// The frames on the wire of a channel, the next to arrive first.
-    pub fn wire(&self, channel: ChannelId) -> impl Iterator<Item = &Frame> {
+    pub fn wire(&self, channel: ChannelId) -> impl ExactSizeIterator<Item = &Frame> {
         self.links[&channel].wire.iter()
     }
 

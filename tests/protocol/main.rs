@@ -9,6 +9,7 @@ mod channels;
 mod desk;
 mod diary;
 mod failures;
+mod feedback;
 mod fencing;
 mod leadership;
 mod limits;

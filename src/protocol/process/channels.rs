@@ -5,9 +5,28 @@ use crate::protocol::application::{Application, Outputs};
 use crate::protocol::events::Effect;
 use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello, Marker};
 use crate::protocol::ids::{ChannelId, Generation, JobId};
+use crate::protocol::link::{Inbox, Outbox};
 use crate::protocol::trace::What;
 
 impl<A: Application> Process<A> {
+    /// The channels on which a step [`Input::Writable`] has something to say.
+    pub fn writable(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().filter(|inbox| inbox.owes_feedback());
+        self.writable_outputs().chain(inputs.map(Inbox::channel))
+    }
+
+    /// Those of them on which it must not wait. What is left is acknowledgement of a few messages,
+    /// which only frees the sender's memory: a few milliseconds make it one word instead of many.
+    pub fn pressing(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().filter(|inbox| inbox.feedback_presses());
+        self.writable_outputs().chain(inputs.map(Inbox::channel))
+    }
+
+    fn writable_outputs(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let outputs = self.outboxes.iter().filter(|outbox| outbox.is_writable());
+        outputs.map(Outbox::channel)
+    }
+
     /// A sender says hello: an older generation is refused for good, a newer one asked to wait.
     pub(super) fn dialled(&mut self, channel: ChannelId, hello: Hello, effects: &mut Vec<Effect>) {
         let greeting = self.greeting(channel, hello);
