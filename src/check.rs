@@ -10,15 +10,22 @@
 //! | `intact` | every part file is as the manifest notes it: length, checksum, facts |
 //! | `non-negative` | no channel handled more messages than were sent on it |
 //! | `exact` | a channel's state is precisely the messages last handled+1 … last sent |
+//! | `causal` | no process has seen more of another than that one had done when it recorded |
 //! | `conserved` | every quantity, in states plus in channels, is what the job began with |
+//!
+//! What is known of a snapshot of somebody else's program ([`Account`]) is less, and each of it may
+//! be missing; the verdicts are the same, and say where they cannot be told.
 //!
 //! [`verify`]: crate::store::verify
 
+mod account;
+mod causal;
 mod exact;
 mod judge;
 mod verdict;
 mod verified;
 
+pub use account::{Account, Content, Message, State, judge_account};
 pub(crate) use judge::process_name;
 pub use judge::{Cut, Files, Totals, judge, judge_manifest, totals};
 pub use verdict::{Answer, Verdict, Verdicts};

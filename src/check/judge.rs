@@ -8,7 +8,7 @@ use super::exact;
 use super::verdict::{Verdict, Verdicts};
 use crate::protocol::application::Quantities;
 use crate::protocol::cut::{ChannelFacts, Facts};
-use crate::protocol::ids::{ChannelId, ProcessId};
+use crate::protocol::ids::{ChannelId, MessageNumber, ProcessId};
 use crate::protocol::records::{End, Manifest};
 use crate::protocol::topology::Topology;
 
@@ -247,17 +247,11 @@ fn intact(cut: &Cut<'_>) -> Verdict {
 }
 
 fn non_negative(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
-    let negative = ends
+    let findings: Vec<_> = ends
         .both
         .iter()
-        .filter(|(_, (sent, handled))| handled.number > sent.number);
-    let findings: Vec<_> = negative
-        .map(|(&channel, (sent, handled))| {
-            let channel = cut.topology.channel_name(channel);
-            format!(
-                "{channel} handled up to {}, sent up to {}",
-                handled.number, sent.number
-            )
+        .filter_map(|(&channel, (sent, handled))| {
+            negative(cut.topology, channel, sent.number, handled.number)
         })
         .collect();
     Verdict::unless("non-negative", &findings, || {
@@ -278,6 +272,17 @@ fn non_negative(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
     })
 }
 
+/// What is wrong if a channel handled more than was sent on it.
+pub(super) fn negative(
+    topology: &Topology,
+    channel: ChannelId,
+    sent: MessageNumber,
+    handled: MessageNumber,
+) -> Option<String> {
+    let channel = topology.channel_name(channel);
+    (handled > sent).then(|| format!("{channel} handled up to {handled}, sent up to {sent}"))
+}
+
 fn exact(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
     let mut findings = Vec::new();
     let (mut messages, mut filled) = (0, 0);
@@ -292,13 +297,17 @@ fn exact(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
         filled += usize::from(state > 0);
     }
     Verdict::unless("exact", &findings, || {
-        let messages = match messages {
-            1 => "1 message".to_owned(),
-            _ => format!("{messages} messages"),
-        };
-        let evidence = format!("{messages} in {}", count(filled, "channel"));
-        ends.otherwise(cut, "exact", evidence)
+        ends.otherwise(cut, "exact", contents(messages, filled))
     })
+}
+
+/// How much is in how many channels.
+pub(super) fn contents(messages: u128, filled: usize) -> String {
+    let messages = match messages {
+        1 => "1 message".to_owned(),
+        _ => format!("{messages} messages"),
+    };
+    format!("{messages} in {}", count(filled, "channel"))
 }
 
 fn conserved(cut: &Cut<'_>) -> Verdict {
@@ -314,9 +323,14 @@ fn conserved(cut: &Cut<'_>) -> Verdict {
     {
         return Verdict::unknown("conserved", "not every process has a part");
     }
+    conservation(&totals)
+}
+
+/// Whether each quantity, in states plus in channels, is what it was at first.
+pub(super) fn conservation(totals: &BTreeMap<String, Totals>) -> Verdict {
     let mut findings = Vec::new();
     let mut evidence = Vec::new();
-    for (name, totals) in &totals {
+    for (name, totals) in totals {
         let Totals {
             in_states,
             in_channels,
@@ -347,7 +361,7 @@ pub(crate) fn process_name(topology: &Topology, process: ProcessId) -> String {
     }
 }
 
-fn count(number: usize, what: &str) -> String {
+pub(super) fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),

@@ -123,8 +123,12 @@ fn one(verified: &Verified, colour: Colour) -> String {
         .iter()
         .filter(|part| part.state != PartState::Intact);
     for part in broken {
-        let fault = part.fault.as_deref().unwrap_or("missing");
-        let _ = writeln!(text, "part of {}: {fault} ({})", part.process, part.file);
+        let process = &part.process;
+        let _ = match part.fault.as_deref() {
+            // What is found wrong with a file names it already.
+            Some(fault) => writeln!(text, "part of {process}: {fault}"),
+            None => writeln!(text, "part of {process}: {} is missing", part.file),
+        };
     }
     text
 }
