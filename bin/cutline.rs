@@ -1,5 +1,7 @@
 //! The command line: arguments and wiring only. What the commands do is in `cutline::control`.
 
+mod audit;
+
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -135,6 +137,10 @@ enum Command {
         #[command(flatten)]
         format: FormatArguments,
     },
+    /// Judge snapshots that another program has taken; 1 if a verdict does not hold.
+    ///
+    /// docs/audit.md explains the file. What it does not tell is not known, and no fault.
+    Audit(audit::AuditArguments),
     /// Take a snapshot now.
     Snapshot {
         /// A process that initiates it; may be repeated. By default, the job's initiators.
@@ -275,6 +281,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             let which = id.map_or(Which::All, Which::One);
             command::verify(&place, &which, format.into(), progress).await?
         }
+        Command::Audit(of) => command::audit(&of.file, of.form(), of.format())?,
         Command::Snapshot { from, wait, format } => {
             command::snapshot(&place, from, wait, format.into(), progress).await?
         }

@@ -76,6 +76,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("name", &[]),
     ("job", &["protocol", "apps", "name"]),
     ("scenario", &["protocol", "apps", "job", "hold"]),
+    ("audit", &["protocol", "check", "job"]),
     ("node", ALL),
     ("collector", ALL),
     ("control", ALL),

@@ -22,22 +22,25 @@ pub fn junit(file: &str, audited: &[Audited]) -> String {
         count(Answer::No)
     );
     for each in audited {
-        suite(&mut text, file, each);
+        suite(&mut text, each);
     }
     text.push_str("</testsuites>\n");
     text
 }
 
-fn suite(text: &mut String, file: &str, audited: &Audited) {
-    let (file, name) = (escaped(file), escaped(&audited.snapshot));
+fn suite(text: &mut String, audited: &Audited) {
+    let name = escaped(&audited.snapshot);
     let verdicts = &audited.verdicts.0;
     let count = |holds: Answer| verdicts.iter().filter(|each| each.holds == holds).count();
     let (tests, failures, skipped) = (verdicts.len(), count(Answer::No), count(Answer::Unknown));
-    let _ = write!(text, r#"  <testsuite name="{name}" tests="{tests}" failures="{failures}""#);
+    let _ = write!(
+        text,
+        r#"  <testsuite name="{name}" tests="{tests}" failures="{failures}""#
+    );
     let _ = writeln!(text, r#" errors="0" skipped="{skipped}">"#);
     for verdict in verdicts {
         let evidence = escaped(&verdict.evidence);
-        let case = format!(r#"<testcase name="{}" classname="{file}: {name}""#, verdict.name);
+        let case = format!(r#"<testcase name="{}" classname="{name}""#, verdict.name);
         let _ = match verdict.holds {
             Answer::Yes => writeln!(text, "    {case}/>"),
             Answer::No => writeln!(

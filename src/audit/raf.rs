@@ -119,7 +119,8 @@ impl Report {
             if from == to {
                 return Err(format!("servent {from} sends to itself"));
             }
-            self.unreceived.push((from, to, amount(held).ok_or_else(bad)?));
+            self.unreceived
+                .push((from, to, amount(held).ok_or_else(bad)?));
         } else if let Some(rest) = behind(TOTAL) {
             return rest.trim().parse().map(Some).map_err(|_| bad());
         }
@@ -161,7 +162,10 @@ impl Report {
             };
             (places[servent], state)
         });
-        let time = last.split_whitespace().next().filter(|word| word.contains(':'));
+        let time = last
+            .split_whitespace()
+            .next()
+            .filter(|word| word.contains(':'));
         let begun_with = i64::try_from(self.recorded.len()).ok()? * BEGINS_WITH;
         Some(Snapshot {
             name: match time {
@@ -181,7 +185,9 @@ impl Report {
 
 fn amount(text: &str) -> Option<i64> {
     let amount: i64 = text.trim_end_matches('.').parse().ok()?;
-    (-AMOUNT_MAX..=AMOUNT_MAX).contains(&amount).then_some(amount)
+    (-AMOUNT_MAX..=AMOUNT_MAX)
+        .contains(&amount)
+        .then_some(amount)
 }
 
 fn bitcakes(amount: i64) -> Quantities {

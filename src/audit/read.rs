@@ -19,14 +19,23 @@ pub(super) fn read(text: &str, origin: &Path) -> Result<Vec<Snapshot>, Refusals>
     let document = Document::new(origin.to_string_lossy(), text);
     let mut snapshots = Vec::new();
     match serde_json::from_str::<File>(text) {
-        Ok(file) => snapshots = Reader { document: &document }.file(file),
+        Ok(file) => {
+            snapshots = Reader {
+                document: &document,
+            }
+            .file(file)
+        }
         Err(error) => {
             // The place is told apart from what is wrong there.
             let message = error.to_string();
             let place = format!(" at line {} column {}", error.line(), error.column());
             let problem = message.strip_suffix(&place).unwrap_or(&message);
             let line = u32::try_from(error.line()).ok().filter(|&line| line > 0);
-            let remedy = if error.is_data() { REMEDY } else { "correct the JSON" };
+            let remedy = if error.is_data() {
+                REMEDY
+            } else {
+                "correct the JSON"
+            };
             document.refuse(line, problem, remedy);
         }
     }
@@ -61,7 +70,10 @@ impl Reader<'_> {
         }
         let mut stated = None;
         if let Some(graph) = &file.topology {
-            let Graph { processes, channels } = graph;
+            let Graph {
+                processes,
+                channels,
+            } = graph;
             let processes = processes.iter().map(String::as_str);
             let channels = channels.iter().map(String::as_str);
             stated = self.topology("topology", processes, channels);
@@ -73,13 +85,20 @@ impl Reader<'_> {
         let mut snapshots = Vec::new();
         for (place, told) in file.snapshots.into_iter().enumerate() {
             let path = format!("snapshots[{place}]");
-            let name = told.name.clone().unwrap_or(format!("snapshot {}", place + 1));
+            let name = told
+                .name
+                .clone()
+                .unwrap_or(format!("snapshot {}", place + 1));
             if name.is_empty() || name.contains(char::is_control) {
                 let problem = format!("'{}' is no name", name.escape_debug());
                 self.refuse(&path, problem, "give one that can be printed");
             }
             if !names.insert(name.clone()) {
-                self.refuse(&path, format!("'{name}' is named twice"), "rename one of them");
+                self.refuse(
+                    &path,
+                    format!("'{name}' is named twice"),
+                    "rename one of them",
+                );
             }
             let Some(topology) = stated.clone().or_else(|| self.gathered(&path, &told)) else {
                 continue;
@@ -143,18 +162,27 @@ impl Reader<'_> {
         let mut found = BTreeSet::new();
         for name in channels {
             let Some((from, to, nth)) = ends(name) else {
-                refuse(format!("'{name}' is no channel"), "write one as a→b or a->b");
+                refuse(
+                    format!("'{name}' is no channel"),
+                    "write one as a→b or a->b",
+                );
                 continue;
             };
             let (Some(&from), Some(&to)) = (places.get(from), places.get(to)) else {
-                refuse(format!("{name} leads from or to no process"), "add the process");
+                refuse(
+                    format!("{name} leads from or to no process"),
+                    "add the process",
+                );
                 continue;
             };
             if from == to {
                 let problem = format!("{name} leads from a process to itself");
                 refuse(problem, "leave out what a process keeps to itself");
             } else if !found.insert(ChannelId { from, to, nth }) {
-                refuse(format!("{name} is given twice"), "take one out, or write a→b#2");
+                refuse(
+                    format!("{name} is given twice"),
+                    "take one out, or write a→b#2",
+                );
             }
         }
         if names.is_empty() {
@@ -175,7 +203,9 @@ impl Reader<'_> {
         for (name, content) in told.channels.0 {
             let path = format!("{path}.channels.{name}");
             if let Some(channel) = self.channel(&path, &name, names)
-                && contents.insert(channel, self.content(&path, content)).is_some()
+                && contents
+                    .insert(channel, self.content(&path, content))
+                    .is_some()
             {
                 self.refuse(&path, "it is given twice", "take one out");
             }
@@ -216,7 +246,8 @@ impl Reader<'_> {
                     continue;
                 };
                 if of(channel) != process {
-                    let remedy = "write what is sent at the sender, what is received at the receiver";
+                    let remedy =
+                        "write what is sent at the sender, what is received at the receiver";
                     self.refuse(&path, "this is not the process's end of it", remedy);
                 } else if found.insert(channel, MessageNumber::new(count)).is_some() {
                     self.refuse(&path, "it is given twice", "take one out");
@@ -229,9 +260,8 @@ impl Reader<'_> {
         let clock = told.clock.map(|clock| {
             let path = format!("{path}.clock");
             let entries = clock.0.into_iter();
-            let known = entries.filter_map(|(name, seen)| {
-                Some((self.process(&path, &name, names)?, seen))
-            });
+            let known =
+                entries.filter_map(|(name, seen)| Some((self.process(&path, &name, names)?, seen)));
             known.collect()
         });
         State {
@@ -274,7 +304,9 @@ impl Reader<'_> {
 
 /// The ends of a channel, and which of the parallel ones it is.
 fn ends(channel: &str) -> Option<(&str, &str, u32)> {
-    let (from, rest) = channel.split_once('→').or_else(|| channel.split_once("->"))?;
+    let (from, rest) = channel
+        .split_once('→')
+        .or_else(|| channel.split_once("->"))?;
     match rest.split_once('#') {
         None => Some((from, rest, 1)),
         Some((to, nth)) => Some((from, to, nth.parse().ok().filter(|&nth| nth > 1)?)),
