@@ -1,6 +1,6 @@
 //! The command line: arguments and wiring only. What the commands do is in `cutline::control`.
 
-mod audit;
+mod foreign;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -98,6 +98,9 @@ enum Command {
     Check {
         /// The job file.
         file: PathBuf,
+        /// The form it is written in.
+        #[arg(long, value_enum, default_value = "job", value_name = "FORM")]
+        from: foreign::JobFormArgument,
         #[command(flatten)]
         format: FormatArguments,
     },
@@ -140,7 +143,7 @@ enum Command {
     /// Judge snapshots that another program has taken; 1 if a verdict does not hold.
     ///
     /// docs/audit.md explains the file. What it does not tell is not known, and no fault.
-    Audit(audit::AuditArguments),
+    Audit(foreign::AuditArguments),
     /// Take a snapshot now.
     Snapshot {
         /// A process that initiates it; may be repeated. By default, the job's initiators.
@@ -266,7 +269,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
     let tell = |what: &str| log.say("progress", what);
     let progress = Progress(&tell);
     let reply = match arguments.command {
-        Command::Check { file, format } => command::check(&file, format.into())?,
+        Command::Check { file, from, format } => command::check(&file, from.form(), format.into())?,
         Command::Up {
             file,
             detach,

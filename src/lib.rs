@@ -84,8 +84,8 @@
 //! 3. [`wire`] (protobuf to and from the protocol's types, part files), then [`store`] (records and
 //!    parts on disk).
 //! 4. [`net`]: the streams that carry channels. It sees the protocol and the wire.
-//! 5. [`job`], [`scenario`] and [`audit`] read their files; [`hold`], [`name`], [`parent`] and [`program`] are
-//!    what the programs share.
+//! 5. [`job`], [`scenario`] and [`audit`] read their files; [`hold`], [`name`], [`parent`] and
+//!    [`program`] are what the programs share.
 //! 6. [`node`], [`collector`], [`control`]: the programs, as functions.
 
 pub mod apps;

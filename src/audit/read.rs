@@ -20,10 +20,8 @@ pub(super) fn read(text: &str, origin: &Path) -> Result<Vec<Snapshot>, Refusals>
     let mut snapshots = Vec::new();
     match serde_json::from_str::<File>(text) {
         Ok(file) => {
-            snapshots = Reader {
-                document: &document,
-            }
-            .file(file)
+            let document = &document;
+            snapshots = Reader { document }.file(file);
         }
         Err(error) => {
             // The place is told apart from what is wrong there.

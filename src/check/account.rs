@@ -123,6 +123,21 @@ impl Account {
             None => Ok(totals),
         }
     }
+
+    /// Why a verdict cannot be told; nothing, if it can.
+    fn lacking(&self, channels: &[String], what: &str) -> Option<String> {
+        match channels {
+            [] if !self.is_stated && self.topology.channels().is_empty() => {
+                Some("it is not told of any channel".to_owned())
+            }
+            [] => None,
+            [only] => Some(format!("{only} lacks {what}")),
+            [first, more @ ..] => {
+                let more = count(more.len(), "other");
+                Some(format!("{first} and {more} lack {what}"))
+            }
+        }
+    }
 }
 
 impl Content {
@@ -189,7 +204,7 @@ fn non_negative(account: &Account) -> Verdict {
         }
     }
     Verdict::unless("non-negative", &findings, || {
-        match lacking(&uncounted, "counts of messages sent and received") {
+        match account.lacking(&uncounted, "counts of messages sent and received") {
             Some(reason) => Verdict::unknown("non-negative", reason),
             None => {
                 let evidence = format!("{all_handled} handled of {all_sent} sent");
@@ -225,7 +240,7 @@ fn exact(account: &Account) -> Verdict {
     }
     Verdict::unless("exact", &findings, || {
         let what = "message numbers (last sent, last received, each in the channel)";
-        match lacking(&open, what) {
+        match account.lacking(&open, what) {
             Some(reason) => Verdict::unknown("exact", reason),
             None => Verdict::yes("exact", contents(messages, filled)),
         }
@@ -279,17 +294,5 @@ fn conserved(account: &Account) -> Verdict {
         Ok(totals) if totals.is_empty() => Verdict::unknown("conserved", "no quantity is expected"),
         Ok(totals) => conservation(&totals),
         Err(reason) => Verdict::unknown("conserved", reason),
-    }
-}
-
-/// Why a verdict cannot be told; nothing, if it can.
-fn lacking(channels: &[String], what: &str) -> Option<String> {
-    match channels {
-        [] => None,
-        [only] => Some(format!("{only} lacks {what}")),
-        [first, more @ ..] => {
-            let more = count(more.len(), "other");
-            Some(format!("{first} and {more} lack {what}"))
-        }
     }
 }

@@ -27,7 +27,7 @@ pub(in crate::control) use ask::connect;
 pub use ask::{restore, snapshot, status, stop_with_snapshot};
 pub use audit::{AuditFormat, audit};
 pub(in crate::control) use check::application_refusal;
-pub use check::check;
+pub use check::{JobForm, check};
 pub use read::{Which, list, show, verify};
 pub(in crate::control) use read::{open, records, verify_all};
 pub use signal::{kill, pause, resume};

@@ -1,11 +1,11 @@
-//! The arguments of `cutline audit`.
+//! The arguments that are about files of other people's programs: `cutline audit` and `--from`.
 
 use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use cutline::audit::Form;
-use cutline::control::command::AuditFormat;
+use cutline::control::command::{AuditFormat, JobForm};
 use cutline::control::log::colour;
 use cutline::control::view::Format;
 
@@ -27,6 +27,24 @@ enum FromArgument {
     Json,
     /// The log of a servent of RAF's course
     Raf,
+}
+
+/// The form of a file that `cutline check` is given.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum JobFormArgument {
+    /// A job file
+    Job,
+    /// A configuration of UT Dallas, CS 6378
+    Utd,
+}
+
+impl JobFormArgument {
+    pub(crate) fn form(self) -> JobForm {
+        match self {
+            Self::Job => JobForm::Job,
+            Self::Utd => JobForm::Utd,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
