@@ -133,6 +133,10 @@ fn snapshots_are_taken_listed_shown_and_verified() {
         "{stopped:?}"
     );
     assert!(pids(&directory).is_empty());
+    for log in fs::read_dir(directory.join("logs")).unwrap() {
+        let log = fs::read_to_string(log.unwrap().path()).unwrap();
+        assert!(!log.contains("WARN a stream"), "an end is no fault:\n{log}");
+    }
     let part = directory.join("store/snapshots/s1/alice.part");
     let bytes = fs::read(&part).unwrap();
     fs::write(&part, &bytes[..bytes.len() - 1]).unwrap();
