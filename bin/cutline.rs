@@ -1,23 +1,28 @@
 //! The command line: arguments and wiring only. What the commands do is in `cutline::control`.
 
 mod foreign;
+mod format;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cutline::control::client::WantedSnapshot;
 use cutline::control::command::{self, CommandError, Progress, Reply, Which};
 use cutline::control::detach;
-use cutline::control::log::{Clock, Log, LogFormat, colour};
+use cutline::control::log::{Clock, Log, LogFormat};
 use cutline::control::place::Place;
 use cutline::control::run;
 use cutline::control::up::{self, UpError};
-use cutline::control::view::Format;
 use cutline::job::Job;
+use cutline::protocol::mode::Mode;
 use cutline::scenario::Scenario;
+
+use format::FormatArguments;
 
 /// Long enough for a message and a marker to arrive between two ticks, as the files of COS 418
 /// assume.
@@ -77,33 +82,10 @@ enum LogFormatArgument {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, Args)]
-struct FormatArguments {
-    /// How the answer is written: for people, or as JSON of a stable shape.
-    #[arg(long, value_enum, default_value = "table", env = "CUTLINE_FORMAT")]
-    format: FormatArgument,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FormatArgument {
-    /// For people
-    Table,
-    /// For programs
-    Json,
-}
-
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Check a job file; 1 with lines and remedies if it makes no sense.
-    Check {
-        /// The job file.
-        file: PathBuf,
-        /// The form it is written in.
-        #[arg(long, value_enum, default_value = "job", value_name = "FORM")]
-        from: foreign::JobFormArgument,
-        #[command(flatten)]
-        format: FormatArguments,
-    },
+    Check(foreign::CheckArguments),
     /// Start a job and keep it running: restart what dies, end everything on Ctrl-C.
     ///
     /// A job that has snapshots is continued. The job file is copied to the job's directory, so
@@ -149,6 +131,12 @@ enum Command {
         /// A process that initiates it; may be repeated. By default, the job's initiators.
         #[arg(long, value_name = "P")]
         from: Vec<String>,
+        /// Another mode than the job's: classic, aligned, unaligned or at-least-once.
+        #[arg(long, value_name = "MODE")]
+        mode: Option<Mode>,
+        /// How long an aligned snapshot may align, such as 500ms, before it goes on unaligned.
+        #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+        alignment_timeout: Option<Duration>,
         /// Wait until it is complete; 1 if it is aborted.
         #[arg(long)]
         wait: bool,
@@ -269,7 +257,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
     let tell = |what: &str| log.say("progress", what);
     let progress = Progress(&tell);
     let reply = match arguments.command {
-        Command::Check { file, from, format } => command::check(&file, from.form(), format.into())?,
+        Command::Check(of) => command::check(&of.file, of.form(), of.format.into())?,
         Command::Up {
             file,
             detach,
@@ -285,8 +273,19 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             command::verify(&place, &which, format.into(), progress).await?
         }
         Command::Audit(of) => command::audit(&of.file, of.form(), of.format())?,
-        Command::Snapshot { from, wait, format } => {
-            command::snapshot(&place, from, wait, format.into(), progress).await?
+        Command::Snapshot {
+            from,
+            mode,
+            alignment_timeout,
+            wait,
+            format,
+        } => {
+            let wanted = WantedSnapshot {
+                from,
+                mode,
+                alignment_timeout_ms: alignment_timeout.map(millis),
+            };
+            command::snapshot(&place, wanted, wait, format.into(), progress).await?
         }
         Command::Restore { id, format } => {
             command::restore(&place, id.as_deref(), format.into(), progress).await?
@@ -339,6 +338,11 @@ async fn up(
     Ok(Reply { text, yes: true })
 }
 
+/// Whole milliseconds, as everything that is sent counts.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 fn load(arguments: &RunArguments) -> anyhow::Result<Scenario> {
     let file = &arguments.scenario;
     if let Some(top) = &arguments.top {
@@ -375,13 +379,4 @@ fn is_no(error: &anyhow::Error) -> bool {
         .downcast_ref::<CommandError>()
         .is_some_and(CommandError::is_no);
     no || error.downcast_ref::<UpError>().is_some_and(UpError::is_no)
-}
-
-impl From<FormatArguments> for Format {
-    fn from(arguments: FormatArguments) -> Self {
-        match arguments.format {
-            FormatArgument::Table => Self::Table(colour(&io::stdout())),
-            FormatArgument::Json => Self::Json,
-        }
-    }
 }

@@ -9,6 +9,8 @@ use cutline::control::command::{AuditFormat, JobForm};
 use cutline::control::log::colour;
 use cutline::control::view::Format;
 
+use crate::format::FormatArguments;
+
 #[derive(Debug, Args)]
 pub(crate) struct AuditArguments {
     /// The file.
@@ -29,20 +31,30 @@ enum FromArgument {
     Raf,
 }
 
-/// The form of a file that `cutline check` is given.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// The job file.
+    pub(crate) file: PathBuf,
+    /// The form it is written in.
+    #[arg(long, value_enum, default_value = "job", value_name = "FORM")]
+    from: JobFormArgument,
+    #[command(flatten)]
+    pub(crate) format: FormatArguments,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum JobFormArgument {
+enum JobFormArgument {
     /// A job file
     Job,
     /// A configuration of UT Dallas, CS 6378
     Utd,
 }
 
-impl JobFormArgument {
-    pub(crate) fn form(self) -> JobForm {
-        match self {
-            Self::Job => JobForm::Job,
-            Self::Utd => JobForm::Utd,
+impl CheckArguments {
+    pub(crate) fn form(&self) -> JobForm {
+        match self.from {
+            JobFormArgument::Job => JobForm::Job,
+            JobFormArgument::Utd => JobForm::Utd,
         }
     }
 }

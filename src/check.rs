@@ -10,8 +10,10 @@
 //! | `intact` | every part file is as the manifest notes it: length, checksum, facts |
 //! | `non-negative` | no channel handled more messages than were sent on it |
 //! | `exact` | a channel's state is precisely the messages last handled+1 … last sent |
-//! | `causal` | no process has seen more of another than that one had done when it recorded |
+//! | `causal` | no process knew, when it recorded, of an event behind another's recording |
 //! | `conserved` | every quantity, in states plus in channels, is what the job began with |
+//!
+//! `causal` is there only where the job is traced: it needs the processes' vector clocks.
 //!
 //! What is known of a snapshot of somebody else's program ([`Account`]) is less, and each of it may
 //! be missing; the verdicts are the same, and say where they cannot be told.

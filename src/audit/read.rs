@@ -10,6 +10,7 @@ use super::form::{FORMAT, File, Graph, Named, Told, ToldContent, ToldState};
 use crate::check::{Account, Content, Message, State};
 use crate::job::{Document, Refusals, imported_refusal};
 use crate::protocol::Topology;
+use crate::protocol::clock::Clock;
 use crate::protocol::ids::{ChannelId, MessageNumber, ProcessId};
 
 /// What to do about anything that is not of the form.
@@ -255,12 +256,15 @@ impl Reader<'_> {
         };
         let sent = counts("sent", told.sent, |channel| channel.from);
         let received = counts("received", told.received, |channel| channel.to);
-        let clock = told.clock.map(|clock| {
+        let clock = told.clock.and_then(|clock| {
             let path = format!("{path}.clock");
-            let entries = clock.0.into_iter();
-            let known =
-                entries.filter_map(|(name, seen)| Some((self.process(&path, &name, names)?, seen)));
-            known.collect()
+            let mut counts = vec![0; names.topology.processes().len()];
+            for (name, seen) in clock.0 {
+                if let Some(process) = self.process(&path, &name, names) {
+                    counts[process.index()] = seen;
+                }
+            }
+            Clock::of_counts(counts)
         });
         State {
             quantities: told.holds.map(|amounts| amounts.0),

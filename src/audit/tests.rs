@@ -185,7 +185,7 @@ fn a_clock_that_knows_what_had_not_happened_is_not_causal() {
     fails(
         &[change],
         "causal",
-        "bob has seen 13 events of alice, who had 12",
+        "bob knew of event 13 of alice, which had recorded at event 12",
     );
 }
 
@@ -206,7 +206,7 @@ fn what_is_not_told_is_not_known_and_no_fault() {
             "",
         )],
         &["causal"],
-        "alice has no clock",
+        "only 1 of 2 parts have a clock",
     );
     is_open(
         &[(r#"  "expected": {"money": 200},"#, "")],

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::causal::{Clock, causal};
+use super::causal::of_clocks;
 use super::exact;
 use super::judge::{Totals, conservation, contents, count, negative};
 use super::verdict::{Verdict, Verdicts};
 use crate::protocol::application::Quantities;
+use crate::protocol::clock::Clock;
 use crate::protocol::cut::Run;
 use crate::protocol::ids::{ChannelId, MessageNumber, ProcessId};
 use crate::protocol::topology::Topology;
@@ -38,7 +39,7 @@ pub struct State {
     /// How many messages had been handled from inputs.
     pub received: BTreeMap<ChannelId, MessageNumber>,
     /// The vector clock.
-    pub clock: Option<BTreeMap<ProcessId, u64>>,
+    pub clock: Option<Clock>,
 }
 
 /// What is told of a channel state.
@@ -62,14 +63,14 @@ pub struct Message {
 /// The verdicts on a snapshot that is told of: all but `intact`, as there are no parts.
 pub fn judge_account(account: &Account) -> Verdicts {
     let states = account.states.iter();
-    let clocks: BTreeMap<ProcessId, &Clock> = states
-        .filter_map(|(&process, state)| Some((process, state.clock.as_ref()?)))
-        .collect();
+    let clocks = states.filter_map(|(&process, state)| Some((process, state.clock.as_ref()?)));
+    let clocks: Vec<_> = clocks.collect();
+    let causal = of_clocks(&account.topology, &clocks);
     Verdicts(vec![
         complete(account),
         non_negative(account),
         exact(account),
-        causal(&account.topology, &clocks),
+        causal.unwrap_or_else(|| Verdict::unknown("causal", "no process has a clock")),
         conserved(account),
     ])
 }

@@ -1,44 +1,48 @@
-//! Whether any process had seen what, by the cut, had not happened yet: the vector clocks tell.
+//! Whether the cut is closed under *happened before*, by the vector clocks of the processes alone.
 
-use std::collections::BTreeMap;
-
-use super::judge::count;
+use super::judge::{count, process_name};
 use super::verdict::Verdict;
+use crate::protocol::clock::Clock;
+use crate::protocol::cut::Facts;
 use crate::protocol::ids::ProcessId;
 use crate::protocol::topology::Topology;
 
-/// A vector clock: how many events of each process its owner had seen. A process that is not in
-/// it has not been heard of.
-pub(super) type Clock = BTreeMap<ProcessId, u64>;
+/// `causal`: for all i and j, V_i[i] ≥ V_j[i]. None where no part has a clock, since then the job
+/// is not traced and nobody asks.
+pub(super) fn causal(topology: &Topology, facts: &[&Facts]) -> Option<Verdict> {
+    let clocks = facts.iter().filter_map(|facts| {
+        let clock = facts.clock.as_ref()?;
+        Some((facts.process, clock))
+    });
+    of_clocks(topology, &clocks.collect::<Vec<_>>())
+}
 
-/// Judges the clocks that processes recorded along with their states: for all i and j, j must not
-/// have seen more of i than i itself had done.
-pub(super) fn causal(topology: &Topology, clocks: &BTreeMap<ProcessId, &Clock>) -> Verdict {
-    let seen = |clock: &Clock, of: ProcessId| clock.get(&of).copied().unwrap_or(0);
+/// The same of the clocks alone, each with its process.
+pub(super) fn of_clocks(topology: &Topology, clocks: &[(ProcessId, &Clock)]) -> Option<Verdict> {
+    if clocks.is_empty() {
+        return None;
+    }
     let mut findings = Vec::new();
-    for (&of, own) in clocks {
-        let done = seen(own, of);
-        for (&by, other) in clocks {
-            let known = seen(other, of);
-            if known > done {
-                let (by, of) = (topology.name(by), topology.name(of));
+    for &(process, own) in clocks {
+        for &(other, clock) in clocks {
+            let (at, knows) = (own.of(process), clock.of(process));
+            if knows > at {
+                let [process, other] = [process, other].map(|id| process_name(topology, id));
                 findings.push(format!(
-                    "{by} has seen {known} events of {of}, who had {done}"
+                    "{other} knew of event {knows} of {process}, which had recorded at event {at}"
                 ));
             }
         }
     }
-    Verdict::unless("causal", &findings, || {
-        let without = topology
-            .processes()
-            .find(|process| !clocks.contains_key(process));
-        match without {
-            Some(_) if clocks.is_empty() => Verdict::unknown("causal", "no process has a clock"),
-            Some(process) => {
-                let process = topology.name(process);
-                Verdict::unknown("causal", format!("{process} has no clock"))
-            }
-            None => Verdict::yes("causal", count(clocks.len(), "clock")),
+    let all = topology.processes().len();
+    Some(Verdict::unless("causal", &findings, || {
+        if clocks.len() < all {
+            let known = clocks.len();
+            let reason = format!("only {known} of {} have a clock", count(all, "part"));
+            return Verdict::unknown("causal", reason);
         }
-    })
+        let events: u64 = clocks.iter().map(|&(id, clock)| Clock::of(clock, id)).sum();
+        let evidence = format!("{events} events before the cut know of none behind it");
+        Verdict::yes("causal", evidence)
+    }))
 }

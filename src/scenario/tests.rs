@@ -268,7 +268,10 @@ fn every_example_makes_sense() {
         files.collect::<Vec<_>>()
     };
     let (jobs, scenarios) = (files("jobs"), files("scenarios"));
-    assert!(jobs.len() >= 3 && !scenarios.is_empty(), "the folders are read");
+    assert!(
+        jobs.len() >= 3 && !scenarios.is_empty(),
+        "the folders are read"
+    );
     for path in jobs {
         Job::load(&path).unwrap_or_else(|error| panic!("{error}"));
     }

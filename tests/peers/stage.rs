@@ -71,6 +71,7 @@ impl Stage {
             process: Settings {
                 limits: job.limits(),
                 snapshot_timeout_ms: 10_000,
+                trace: false,
             },
             policy: job.policy(),
         })
@@ -139,7 +140,11 @@ impl Stage {
     /// Begins a snapshot at one process; it has recorded when this returns.
     pub(crate) fn snapshot(&mut self, initiator: ProcessId) -> SnapshotId {
         let initiators = [initiator].into();
-        self.world.ask(Request::Snapshot { initiators });
+        self.world.ask(Request::Snapshot {
+            initiators,
+            mode: None,
+            alignment_timeout_ms: None,
+        });
         self.snapshots += 1;
         let id = SnapshotId::new(self.snapshots);
         self.settle();
