@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::causal::of_clocks;
 use super::exact;
-use super::judge::{Totals, conservation, contents, count, negative};
+use super::judge::{Totals, balance, contents, count, negative};
 use super::verdict::{Verdict, Verdicts};
 use crate::protocol::application::Quantities;
 use crate::protocol::clock::Clock;
@@ -293,7 +293,12 @@ fn unnumbered_faults(
 fn conserved(account: &Account) -> Verdict {
     match account.totals() {
         Ok(totals) if totals.is_empty() => Verdict::unknown("conserved", "no quantity is expected"),
-        Ok(totals) => conservation(&totals),
+        Ok(totals) => {
+            let (findings, evidence) = balance(&totals);
+            Verdict::unless("conserved", &findings, || {
+                Verdict::yes("conserved", evidence)
+            })
+        }
         Err(reason) => Verdict::unknown("conserved", reason),
     }
 }

@@ -187,8 +187,22 @@ impl<A: Application> Driver<A> {
     }
 
     fn tell_time(&mut self) {
+        self.break_as_ordered();
         let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.step(Input::Time { now_ms });
+    }
+
+    /// Drops a stream that a scenario wants broken, once there is one.
+    fn break_as_ordered(&mut self) {
+        let Some(channel) = self.parts.hold().to_break() else {
+            return;
+        };
+        let mut outboxes = self.process.outboxes().iter();
+        if outboxes.any(|outbox| outbox.channel() == channel && outbox.is_open()) {
+            self.streams.hang_up(channel);
+            self.step(Input::Broken(channel));
+            self.parts.hold().has_broken();
+        }
     }
 
     fn carried(&mut self, event: Event) {
