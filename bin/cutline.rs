@@ -15,7 +15,9 @@ use cutline::control::log::{Clock, Log, LogFormat, colour};
 use cutline::control::place::Place;
 use cutline::control::up::{self, UpError};
 use cutline::control::view::Format;
+use cutline::control::wanted::{WantedSnapshot, millis};
 use cutline::job::Job;
+use cutline::protocol::mode::Mode;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -136,6 +138,12 @@ enum Command {
         /// A process that initiates it; may be repeated. By default, the job's initiators.
         #[arg(long, value_name = "P")]
         from: Vec<String>,
+        /// Another mode than the job's: classic, aligned, unaligned or at-least-once.
+        #[arg(long, value_name = "MODE")]
+        mode: Option<Mode>,
+        /// How long an aligned snapshot may align, such as 500ms, before it goes on unaligned.
+        #[arg(long, value_name = "TIME", value_parser = millis)]
+        alignment_timeout: Option<u64>,
         /// Wait until it is complete; 1 if it is aborted.
         #[arg(long)]
         wait: bool,
@@ -252,8 +260,19 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             let which = id.map_or(Which::All, Which::One);
             command::verify(&place, &which, format.into(), progress).await?
         }
-        Command::Snapshot { from, wait, format } => {
-            command::snapshot(&place, from, wait, format.into(), progress).await?
+        Command::Snapshot {
+            from,
+            mode,
+            alignment_timeout,
+            wait,
+            format,
+        } => {
+            let wanted = WantedSnapshot {
+                from,
+                mode,
+                alignment_timeout_ms: alignment_timeout,
+            };
+            command::snapshot(&place, wanted, wait, format.into(), progress).await?
         }
         Command::Restore { id, format } => {
             command::restore(&place, id.as_deref(), format.into(), progress).await?

@@ -66,7 +66,7 @@
 //! - **A message is bytes.** It is copied once, into the outbox, and packed behind the others
 //!   ([`Batch`](frame::Batch), up to 64 KiB). Recordings, resends and the handler share that
 //!   buffer.
-//! - **Hello.** The sender dials, and names topology, generation and incarnation. An older
+//! - **Hello.** The sender dials, and names job, topology, generation and incarnation. An older
 //!   generation is refused for good, a newer one is told to try again. The first incarnation of a
 //!   peer that a generation meets is the only one it ever talks to: a node that has died has lost
 //!   its inboxes, and nobody keeps what it had acknowledged.
@@ -165,6 +165,14 @@
 //! the node with a clear error. Markers are always taken, so a snapshot passes through a process
 //! that stands still.
 //!
+//! # Traces
+//!
+//! Where the job is traced, a process says what happens in it ([`trace`]): every input of its
+//! application with all that it sent meanwhile, one indivisible *event*; and when it recorded. Its
+//! vector clock ([`clock`]) ticks with every event. Messages carry the clock of the event that sent
+//! them, on the wire, when they are sent again and in channel states; a part has its process's. So
+//! clocks go on across generations as numbers do. They decide nothing.
+//!
 //! # Modes
 //!
 //! A [`Mode`](mode::Mode) is its answers to three questions: when does a process record; is a
@@ -179,6 +187,7 @@
 //! run as tests.
 
 pub mod application;
+pub mod clock;
 pub mod collector;
 pub mod cut;
 pub mod events;
@@ -190,6 +199,7 @@ pub mod process;
 mod recording;
 pub mod records;
 pub mod topology;
+pub mod trace;
 
 pub use events::{Effect, Input};
 pub use process::Process;

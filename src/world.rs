@@ -10,6 +10,7 @@
 mod choice;
 mod disk;
 mod effects;
+mod state;
 mod touched;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -31,6 +32,7 @@ use crate::protocol::frame::{Feedback, Frame, Greeting, Hello};
 use crate::protocol::ids::{ChannelId, Generation, Incarnation, ProcessId, SnapshotId};
 use crate::protocol::process::Settings;
 use crate::protocol::records::Manifest;
+use crate::protocol::trace::Event;
 use crate::protocol::{Process, Topology};
 
 /// What the job of a world is made of.
@@ -50,7 +52,9 @@ pub struct Job {
     pub policy: Policy,
 }
 
-/// A job in memory.
+/// A job in memory. Two are equal if they have the same future: what has been told of their past,
+/// in notices and answers, does not count.
+#[derive(Clone, Debug)]
 pub struct World<A> {
     job: Job,
     nodes: Vec<Node<A>>,
@@ -65,6 +69,7 @@ pub struct World<A> {
     requests: u64,
     now_ms: u64,
     notices: Vec<Notice>,
+    trace: Vec<Event>,
     /// What the last choices have changed, if somebody wants to know.
     touched: Option<Vec<Touched>>,
     /// Why the job ended, if it has.
@@ -91,13 +96,14 @@ pub enum Notice {
 }
 
 /// The node of one process; `None` while it is down.
+#[derive(Clone, Debug)]
 struct Node<A> {
     process: Option<Process<A>>,
     captured: BTreeMap<SnapshotId, Vec<u8>>,
 }
 
 /// What lies between the two ends of a channel.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Link {
     /// The sender wants a stream.
     dialling: Option<Hello>,
@@ -108,21 +114,21 @@ struct Link {
 }
 
 /// What travels from the receiver to the sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Back {
     Greeting(Greeting),
     Feedback(Feedback),
 }
 
 /// A control stream; what is in it when it closes may still arrive at the collector.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Control {
     up: VecDeque<Up>,
     down: VecDeque<Directive>,
     open: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Up {
     Said(Report),
     Gone,
@@ -150,6 +156,7 @@ impl<A: Application> World<A> {
             requests: 0,
             now_ms: 0,
             notices: Vec::new(),
+            trace: Vec::new(),
             touched: None,
             ended: None,
             job,
@@ -229,6 +236,11 @@ impl<A: Application> World<A> {
     /// What happened since the last call.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
+    }
+
+    /// What the processes did, in the order in which it happened, where the job is traced.
+    pub fn trace(&self) -> &[Event] {
+        &self.trace
     }
 
     /// Asks the collector for something; the answer comes in its time.

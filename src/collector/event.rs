@@ -58,6 +58,11 @@ pub enum JobEvent {
         /// Why.
         reason: String,
     },
+    /// Something that the user should know goes on all the same.
+    Warning {
+        /// What.
+        reason: String,
+    },
     /// A restore has begun.
     Restoring {
         /// The generation that begins.
@@ -162,6 +167,7 @@ impl JobEvent {
                 tracing::warn!(%snapshot, "aborted: {reason}");
             }
             Self::Failed { reason } => tracing::warn!("a snapshot failed: {reason}"),
+            Self::Warning { reason } => tracing::warn!("{reason}"),
             Self::Restoring {
                 generation,
                 snapshot,
@@ -281,6 +287,7 @@ mod tests {
             last: MessageNumber::new(4 + in_transit),
         };
         let input = ChannelFacts {
+            after: None,
             channel: ChannelId::new(ProcessId::new(1 - process), ProcessId::new(process)),
             number: MessageNumber::new(4),
             share: if in_transit == 0 {
@@ -296,6 +303,7 @@ mod tests {
             in_state: money(in_state),
             in_channels: money(in_channels),
             initial: money(100),
+            clock: None,
         };
         StoredPart {
             bytes: 64,

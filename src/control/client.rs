@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
+use super::wanted::WantedSnapshot;
 use crate::collector::{AddressError, JobEvent, read_address, text};
 use crate::protocol::ids::{Generation, Incarnation, SnapshotId, Term};
 use crate::wire::pb;
@@ -177,12 +178,15 @@ impl JobClient {
         self.address
     }
 
-    /// Begins a snapshot, from these processes or the job's own initiators.
+    /// Begins a snapshot.
     ///
     /// # Errors
     /// If none can begin.
-    pub async fn snapshot(&mut self, from: Vec<String>) -> Result<SnapshotId, ClientError> {
-        let request = pb::SnapshotRequest { from, wait: false };
+    pub async fn snapshot(
+        &mut self,
+        wanted: impl Into<WantedSnapshot>,
+    ) -> Result<SnapshotId, ClientError> {
+        let request = wanted.into().request(false);
         let answer = self
             .calls
             .snapshot(request)
@@ -197,9 +201,9 @@ impl JobClient {
     /// If none can begin.
     pub async fn snapshot_to_its_end(
         &mut self,
-        from: Vec<String>,
+        wanted: impl Into<WantedSnapshot>,
     ) -> Result<SnapshotEnd, ClientError> {
-        let request = pb::SnapshotRequest { from, wait: true };
+        let request = wanted.into().request(true);
         let answer = self
             .calls
             .snapshot(request)

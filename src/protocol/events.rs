@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::application::{Capture, Quantities, Refusal};
 use super::cut::{Facts, Part, Restored};
 use super::frame::{Feedback, Frame, Greeting, Hello};
-use super::ids::{ChannelId, Generation, Incarnation, ProcessId, SnapshotId, Term};
+use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::link::Breach;
-use super::mode::Mode;
+use super::mode::Taking;
+use super::trace::Event;
 
 /// Something that happens to a process. Its driver says it; the core decides what it means.
 #[derive(Clone, Debug)]
@@ -77,6 +78,8 @@ pub enum Effect {
     Halt,
     /// The node cannot go on; say why and end.
     Fail(String),
+    /// Write the event down; only where the job is traced.
+    Trace(Box<Event>),
 }
 
 impl fmt::Debug for Effect {
@@ -95,12 +98,13 @@ impl fmt::Debug for Effect {
             Self::Report(report) => write!(f, "Report({report:?})"),
             Self::Halt => write!(f, "Halt"),
             Self::Fail(reason) => write!(f, "Fail({reason})"),
+            Self::Trace(event) => write!(f, "Trace({event:?})"),
         }
     }
 }
 
 /// A part that is on disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StoredPart {
     /// The length of the file, in bytes.
     pub bytes: u64,
@@ -111,7 +115,7 @@ pub struct StoredPart {
 }
 
 /// The collector's word to a node. Nodes refuse the word of an older term.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directive {
     /// The leadership it is said in.
     pub term: Term,
@@ -120,12 +124,12 @@ pub struct Directive {
 }
 
 /// What the collector says to a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The answer to a join.
     Welcome(Standing),
     /// Open this snapshot, as an initiator.
-    Trigger(SnapshotId, Mode),
+    Trigger(SnapshotId, Taking),
     /// This snapshot has ended.
     Ended {
         /// The snapshot.
@@ -146,8 +150,10 @@ pub enum Order {
 }
 
 /// How the job stands, as every joining node is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Standing {
+    /// Which job this is.
+    pub job: JobId,
     /// The current generation.
     pub generation: Generation,
     /// All ids up to this one have ended.
@@ -161,7 +167,7 @@ pub struct Standing {
 }
 
 /// A node's word to the collector.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
     /// The first word on a control stream.
     Join(Join),
@@ -201,7 +207,7 @@ pub enum Holding {
 }
 
 /// A node's first word on a control stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Join {
     /// The process it hosts.
     pub process: ProcessId,
@@ -211,6 +217,8 @@ pub struct Join {
     pub topology: u32,
     /// The name of its application.
     pub application: String,
+    /// The job it is a node of; `j0` until a collector has told it.
+    pub job: JobId,
     /// The generation it holds.
     pub holding: Holding,
     /// What its initial state holds of each quantity.

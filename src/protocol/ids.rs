@@ -80,6 +80,11 @@ number_id!(
     MarkerOrdinal, "k", "a marker ordinal such as k3"
 );
 number_id!(
+    /// One job, whatever file it was made from: random, the nonce of its first term. `j0` is not
+    /// known yet.
+    JobId, "j", "a job id such as j58"
+);
+number_id!(
     /// One start of one node: random, compared for equality only.
     Incarnation, "i", "an incarnation such as i93"
 );

@@ -25,16 +25,18 @@
 mod channels;
 mod restart;
 mod snapshots;
+mod state;
+mod traced;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::application::{Application, Outputs, Pace, Quantities, Refusal, Setup};
-use super::cut;
 use super::events::{Effect, Holding, Input};
 use super::frame::{Frame, Hello};
-use super::ids::{ChannelId, Generation, Incarnation, ProcessId, SnapshotId, Term};
+use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::link::{Inbox, Limits, Outbox};
 use super::recording::Recording;
+use super::trace::{Tracer, What};
 
 /// How a process behaves apart from its application; from the job file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +45,8 @@ pub struct Settings {
     pub limits: Limits,
     /// A recording not on disk after this is ended, whatever the collector says.
     pub snapshot_timeout_ms: u64,
+    /// Whether it says what happens in it, event by event.
+    pub trace: bool,
 }
 
 /// Which generation the process is in, and how far.
@@ -91,6 +95,8 @@ pub struct Process<A> {
     settings: Settings,
     incarnation: Incarnation,
     initial: Quantities,
+    /// `j0` until a collector has said which.
+    job: JobId,
     term: Term,
     phase: Phase,
     application: Option<A>,
@@ -102,6 +108,7 @@ pub struct Process<A> {
     recordings: BTreeMap<SnapshotId, Recording>,
     ended: Ended,
     now_ms: u64,
+    tracer: Option<Tracer>,
 }
 
 impl<A: Application> Process<A> {
@@ -123,12 +130,16 @@ impl<A: Application> Process<A> {
                 .filter(|&output| !topology.on_common_cycle(input, outputs[output]));
             gates.collect()
         });
+        let tracer = settings
+            .trace
+            .then(|| Tracer::new(setup.process, topology.processes().len()));
         Ok(Self {
             initial,
             gates: gates.collect(),
             setup,
             settings,
             incarnation,
+            job: JobId::default(),
             term: Term::default(),
             phase: Phase::Idle,
             application: None,
@@ -138,6 +149,7 @@ impl<A: Application> Process<A> {
             recordings: BTreeMap::new(),
             ended: Ended::default(),
             now_ms: 0,
+            tracer,
         })
     }
 
@@ -219,6 +231,7 @@ impl<A: Application> Process<A> {
             .enumerate()
             .filter(move |(input, inbox)| {
                 running
+                    && !self.is_held(*input)
                     && match inbox.head() {
                         None => false,
                         Some(Frame::Marker(_)) => true,
@@ -228,10 +241,28 @@ impl<A: Application> Process<A> {
         inputs.map(|(_, inbox)| inbox.channel())
     }
 
+    /// The inputs that are held: their markers have come, others' have not.
+    pub fn held(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().enumerate();
+        let held = inputs.filter(|(input, _)| self.is_held(*input));
+        held.map(|(_, inbox)| inbox.channel())
+    }
+
+    /// When the limit of a snapshot strikes next, on the clock of [`Input::Time`].
+    pub fn strikes_ms(&self) -> Option<u64> {
+        let recordings = self.recordings.values();
+        recordings.filter_map(Recording::strikes_ms).min()
+    }
+
     /// When the application wants its next tick; `None` while it may not start new work.
     pub fn pace(&self) -> Option<Pace> {
         let running = matches!(self.phase, Phase::Running(_));
         (running && self.has_room()).then_some(self.pace)
+    }
+
+    /// The job it is in; `j0` until a collector has said so.
+    pub fn job(&self) -> JobId {
+        self.job
     }
 
     /// Messages handled since the job began; a restore takes it back, as it does the messages.
@@ -256,7 +287,7 @@ impl<A: Application> Process<A> {
             .map(|inbox| (inbox.channel(), inbox.handled()))
     }
 
-    /// The snapshots this process has recorded and that have not ended, with what each waits for.
+    /// The snapshots that are open here, with the channels whose markers each waits for.
     pub fn recordings(&self) -> impl Iterator<Item = (SnapshotId, Vec<ChannelId>)> + '_ {
         self.recordings
             .iter()
@@ -271,9 +302,16 @@ impl<A: Application> Process<A> {
         }
     }
 
+    /// Held by the snapshot that closed it, and by no other: with that recording it is released.
+    fn is_held(&self, input: usize) -> bool {
+        let mut recordings = self.recordings.values();
+        recordings.any(|recording| recording.holds(input))
+    }
+
     fn hello(&self, generation: Generation) -> Hello {
         Hello {
             topology: self.setup.topology.fingerprint(),
+            job: self.job,
             generation,
             incarnation: self.incarnation,
         }
@@ -329,23 +367,29 @@ impl<A: Application> Process<A> {
         if self.pace().is_none() {
             return;
         }
+        self.begin_event();
         let application = self
             .application
             .as_mut()
             .expect("a running process has one");
         self.pace = application.tick(&mut Outputs::new(&mut self.outboxes));
+        self.end_event(|| What::Tick, effects);
         self.check_outboxes(effects);
     }
 
     fn command(&mut self, command: &str, effects: &mut Vec<Effect>) {
-        let outcome = match (self.phase, &mut self.application) {
-            (Phase::Running(_), Some(application)) => {
-                let outcome = application.command(command, &mut Outputs::new(&mut self.outboxes));
-                self.wake();
-                outcome
-            }
-            _ => Err(Refusal("the process is not running".to_owned())),
-        };
+        if self.running().is_none() {
+            let refusal = Refusal("the process is not running".to_owned());
+            return effects.push(Effect::Commanded(Err(refusal)));
+        }
+        self.begin_event();
+        let application = self
+            .application
+            .as_mut()
+            .expect("a running process has one");
+        let outcome = application.command(command, &mut Outputs::new(&mut self.outboxes));
+        self.end_event(|| What::Command(command.to_owned()), effects);
+        self.wake();
         effects.push(Effect::Commanded(outcome));
         self.check_outboxes(effects);
     }
@@ -354,34 +398,6 @@ impl<A: Application> Process<A> {
     fn wake(&mut self) {
         if self.pace == Pace::Idle {
             self.pace = Pace::Now;
-        }
-    }
-
-    fn initial_part(&self) -> cut::Part {
-        let topology = &self.setup.topology;
-        let outputs = topology
-            .outputs(self.id())
-            .into_iter()
-            .map(|channel| cut::OutputPart {
-                channel,
-                sent: Default::default(),
-                share: Vec::new(),
-            });
-        let inputs = topology
-            .inputs(self.id())
-            .into_iter()
-            .map(|channel| cut::InputPart {
-                channel,
-                handled: Default::default(),
-                share: Vec::new(),
-            });
-        cut::Part {
-            snapshot: SnapshotId::default(),
-            generation: Generation::default(),
-            process: self.id(),
-            mode: super::mode::Mode::Classic,
-            outputs: outputs.collect(),
-            inputs: inputs.collect(),
         }
     }
 }

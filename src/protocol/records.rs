@@ -11,7 +11,7 @@ use super::ids::{Generation, ProcessId, SnapshotId, Term};
 use super::mode::Mode;
 
 /// One record of the log: a new term, or a new generation within a term.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LogEntry {
     /// Its place in the log, from 1.
     pub number: u64,
@@ -26,7 +26,7 @@ pub struct LogEntry {
 }
 
 /// A generation and where it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GenerationEntry {
     /// The generation.
     pub generation: Generation,
@@ -35,12 +35,15 @@ pub struct GenerationEntry {
 }
 
 /// A snapshot has begun; this record is what gives its id out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Begun {
     /// The snapshot.
     pub snapshot: SnapshotId,
     /// The generation it is of.
     pub generation: Generation,
+    /// How it is taken.
+    #[serde(default)]
+    pub mode: Mode,
     /// The leadership that began it.
     pub term: Term,
     /// Tells this collector's writes from another's.
@@ -48,7 +51,7 @@ pub struct Begun {
 }
 
 /// How a snapshot ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Manifest {
     /// The snapshot.
     pub snapshot: SnapshotId,
@@ -67,7 +70,7 @@ pub struct Manifest {
 }
 
 /// Complete or aborted; there is nothing between.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
     /// Every part is on disk.
@@ -102,7 +105,7 @@ impl Manifest {
 }
 
 /// A record of any kind, as it is created.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Record {
     /// `log/<n>.json`
     Log(LogEntry),
@@ -113,7 +116,7 @@ pub enum Record {
 }
 
 /// What came of creating a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It is there now, and nobody had created it before.
     Created,
@@ -124,7 +127,7 @@ pub enum Outcome {
 }
 
 /// Everything a new collector reads back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Records {
     /// The whole log, in order.
     pub log: Vec<LogEntry>,

@@ -36,6 +36,7 @@ fn one<A: Application>(world: &World<A>, manifest: &Manifest) -> Option<Verified
     let cut = Cut {
         topology: &world.job().topology,
         fingerprint: manifest.topology,
+        mode: manifest.mode,
         facts: facts.iter().collect(),
         expected,
         files: Files::Read {

@@ -48,7 +48,10 @@ impl Seen {
                 self.first_run_us.get_or_insert(now_us);
                 self.generations.insert(*generation);
             }
-            Announcement::Begun(_) | Announcement::Failed(_) | Announcement::Restoring(..) => {}
+            Announcement::Begun(_)
+            | Announcement::Failed(_)
+            | Announcement::Warned(_)
+            | Announcement::Restoring(..) => {}
         }
     }
 

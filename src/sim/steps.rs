@@ -78,7 +78,7 @@ impl<'s, A: Application> Simulation<'_, A> {
             },
             Step::Snapshot { from, wait } => {
                 let initiators = from.clone();
-                self.asking(Request::Snapshot { initiators }, *wait)
+                self.asking(Request::snapshot(initiators), *wait)
             }
             Step::Restore { snapshot } => self.asking(Request::Restore(*snapshot), false),
             Step::Kill {

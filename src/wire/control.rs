@@ -4,8 +4,8 @@
 //! nothing to the machines that decide, so they have their words in this module only.
 
 use crate::protocol::events::{Directive, Holding, Join, Order, Report, Standing, StoredPart};
-use crate::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
-use crate::protocol::mode::Mode;
+use crate::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
+use crate::protocol::mode::{Mode, Taking};
 
 use super::pb::collector_word::Word as CollectorWord;
 use super::pb::node_word::Word as NodeWord;
@@ -136,15 +136,17 @@ pub fn command_done(request: u64, refusal: Option<String>) -> pb::NodeWord {
 pub fn directive(directive: Directive, addresses: Vec<String>) -> pb::CollectorWord {
     let word = match directive.order {
         Order::Welcome(standing) => CollectorWord::Welcome(pb::Standing {
+            job: standing.job.get(),
             generation: standing.generation.get(),
             low: standing.low.get(),
             last: standing.last.get(),
             open: standing.open.into_iter().map(SnapshotId::get).collect(),
             complete: standing.complete.get(),
         }),
-        Order::Trigger(snapshot, mode) => CollectorWord::Trigger(pb::Trigger {
+        Order::Trigger(snapshot, taking) => CollectorWord::Trigger(pb::Trigger {
             snapshot: snapshot.get(),
-            mode: mode::number(mode),
+            mode: mode::number(taking.mode),
+            limit_ms: taking.limit_ms,
         }),
         Order::Ended {
             snapshot,
@@ -222,6 +224,7 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
             .ok_or(WireError::Missing("the collector's word"))?
         {
             CollectorWord::Welcome(standing) => Order::Welcome(Standing {
+                job: JobId::new(standing.job),
                 generation: Generation::new(standing.generation),
                 low: SnapshotId::new(standing.low),
                 last: SnapshotId::new(standing.last),
@@ -229,7 +232,8 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
                 complete: SnapshotId::new(standing.complete),
             }),
             CollectorWord::Trigger(trigger) => {
-                Order::Trigger(SnapshotId::new(trigger.snapshot), read_mode(trigger.mode)?)
+                let taking = Taking::new(read_mode(trigger.mode)?, trigger.limit_ms);
+                Order::Trigger(SnapshotId::new(trigger.snapshot), taking)
             }
             CollectorWord::Ended(ended) => Order::Ended {
                 snapshot: SnapshotId::new(ended.snapshot),
@@ -277,6 +281,7 @@ fn join_out(join: Join, place: &Place) -> pb::Join {
         incarnation: join.incarnation.get(),
         topology: join.topology,
         application: join.application,
+        job: join.job.get(),
         holding: holding.into(),
         generation: generation.get(),
         initial: join.initial.into_iter().collect(),
@@ -305,6 +310,7 @@ fn join_in(join: pb::Join) -> Result<NodeSaid, WireError> {
         incarnation: Incarnation::new(join.incarnation),
         topology: join.topology,
         application: join.application,
+        job: JobId::new(join.job),
         holding,
         initial: join.initial.into_iter().collect(),
     };

@@ -7,7 +7,7 @@ use crate::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId};
 use crate::protocol::records::{Begun, LogEntry, Manifest, Outcome, Record, Records};
 
 /// Something the store is asked to do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Read everything back, for a collector.
     Read,
@@ -33,7 +33,7 @@ pub enum Fate {
 }
 
 /// What is on disk, and what is under way.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Disk {
     log: BTreeMap<u64, LogEntry>,
     begun: BTreeMap<SnapshotId, Begun>,

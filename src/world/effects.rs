@@ -80,6 +80,7 @@ impl<A: Application> World<A> {
                     self.touch(Touched::Control(place.0, place.1));
                 }
             }
+            Effect::Trace(event) => self.trace.push(*event),
             Effect::Halt => {}
             Effect::Fail(reason) => {
                 self.notices.push(Notice::Failed(process, reason));

@@ -11,7 +11,7 @@ use cutline::protocol::Topology;
 use cutline::protocol::application::Quantities;
 use cutline::protocol::cut::Facts;
 use cutline::protocol::events::{Directive, Holding, Join, Order, Report, StoredPart};
-use cutline::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId};
+use cutline::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId};
 use cutline::wire::control::Place;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -216,6 +216,7 @@ impl Still {
             in_state: money(MONEY),
             in_channels: Quantities::new(),
             initial: money(MONEY),
+            clock: None,
         };
         let part = Box::new(StoredPart {
             bytes: 10,
@@ -241,6 +242,7 @@ impl Still {
             incarnation: self.incarnation,
             topology: self.topology.fingerprint(),
             application: APPLICATION.to_owned(),
+            job: JobId::default(),
             holding: self.holding,
             initial: money(MONEY),
         }

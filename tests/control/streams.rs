@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cutline::collector::{self, CollectorError};
 use cutline::protocol::events::{Holding, Join, Order, Report};
-use cutline::protocol::ids::{ProcessId, SnapshotId};
+use cutline::protocol::ids::{JobId, ProcessId, SnapshotId};
 use cutline::wire::control::{self as words, CollectorSaid, Progress};
 use cutline::wire::pb;
 use cutline::wire::pb::collector_client::CollectorClient;
@@ -57,6 +57,7 @@ fn join(job: &Job, process: u32) -> pb::NodeWord {
         incarnation: fresh(),
         topology: job.topology.fingerprint(),
         application: APPLICATION.to_owned(),
+        job: JobId::default(),
         holding: Holding::Nothing,
         initial: money(0),
     };

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use cutline::net::{Event, Streams, Timing};
 use cutline::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Marker};
 use cutline::protocol::ids::{
-    ChannelId, Generation, Incarnation, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
+    ChannelId, Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
 };
 use cutline::protocol::mode::Mode;
 use tokio::net::TcpListener;
@@ -82,6 +82,7 @@ pub(crate) fn channel(nth: u32) -> ChannelId {
 pub(crate) fn hello(generation: u64) -> Hello {
     Hello {
         topology: 7,
+        job: JobId::default(),
         generation: Generation::new(generation),
         incarnation: Incarnation::new(11),
     }
@@ -115,7 +116,8 @@ pub(crate) fn message(number: u64, bytes: usize) -> Frame {
 pub(crate) fn marker(ordinal: u64, after: u64) -> Frame {
     Frame::Marker(Marker {
         snapshot: SnapshotId::new(ordinal),
-        mode: Mode::Classic,
+        taking: Mode::Classic.into(),
+        used_ms: 0,
         ordinal: MarkerOrdinal::new(ordinal),
         after: MessageNumber::new(after),
         sent: MessageNumber::new(after),

@@ -10,7 +10,7 @@ use cutline::protocol::collector::{
 };
 use cutline::protocol::cut::Facts;
 use cutline::protocol::events::{Holding, Join, Order, Report, StoredPart};
-use cutline::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
+use cutline::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use cutline::protocol::records::{Begun, End, LogEntry, Manifest, Outcome, Record, Records};
 use cutline::world::Fate;
 
@@ -241,15 +241,20 @@ impl Desk {
         }
     }
 
-    pub(crate) fn join(&mut self, process: u32, incarnation: u64, holding: Holding) {
-        let join = Join {
+    pub(crate) fn joining(&self, process: u32, incarnation: u64, holding: Holding) -> Join {
+        Join {
             process: p(process),
             incarnation: Incarnation::new(incarnation),
             topology: self.topology.fingerprint(),
             application: "diary".to_owned(),
+            job: JobId::default(),
             holding,
             initial: Default::default(),
-        };
+        }
+    }
+
+    pub(crate) fn join(&mut self, process: u32, incarnation: u64, holding: Holding) {
+        let join = self.joining(process, incarnation, holding);
         self.say(
             p(process),
             Incarnation::new(incarnation),
@@ -277,6 +282,7 @@ impl Desk {
             in_state: Default::default(),
             in_channels: Default::default(),
             initial: Default::default(),
+            clock: None,
         };
         let part = StoredPart {
             bytes: 1,

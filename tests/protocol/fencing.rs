@@ -4,7 +4,7 @@
 
 use cutline::protocol::events::{Holding, Order, Report};
 use cutline::protocol::frame::{Feedback, Greeting};
-use cutline::protocol::ids::Generation;
+use cutline::protocol::ids::{Generation, JobId};
 use cutline::protocol::link::Limits;
 use cutline::protocol::mode::Mode;
 use cutline::protocol::{Effect, Input};
@@ -130,7 +130,7 @@ fn orders_about_a_generation_that_is_over_change_nothing() {
 fn the_word_of_an_older_term_changes_nothing() {
     let mut solo = taken_back();
     for order in [
-        Order::Trigger(s(8), Mode::Classic),
+        Order::Trigger(s(8), Mode::Classic.into()),
         Order::Prepare(G3, s(0)),
         Order::Ended {
             snapshot: s(9),
@@ -148,7 +148,7 @@ fn the_word_of_an_older_term_changes_nothing() {
         );
     }
     assert!(
-        captured(&solo.told(T2, Order::Trigger(s(8), Mode::Classic))),
+        captured(&solo.told(T2, Order::Trigger(s(8), Mode::Classic.into()))),
         "of its own it does"
     );
 }
@@ -206,6 +206,13 @@ fn a_hello_for_another_job_or_another_place_is_refused_by_name() {
         reason.contains("topology") && reason.contains("job file"),
         "{reason}"
     );
+    let mut hello = solo.hello(G1, PEER);
+    hello.job = JobId::new(58);
+    let effects = solo.step(Input::Dialled(ch(IN), hello));
+    let [Effect::Greet(_, Greeting::Refused(reason))] = effects.as_slice() else {
+        panic!("{effects:?}");
+    };
+    assert!(reason.contains("of job j58"), "{reason}");
     for wrong in ["p2→p1", "p1→p2#2", "p1→p3"] {
         let hello = solo.hello(G1, PEER);
         let effects = solo.step(Input::Dialled(ch(wrong), hello));

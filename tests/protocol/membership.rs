@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cutline::protocol::collector::{CollectorInput, Request};
 use cutline::protocol::events::{Holding, Join, Order, Report};
-use cutline::protocol::ids::Incarnation;
+use cutline::protocol::ids::{Incarnation, JobId};
 
 use crate::desk::{Desk, Store, g, holds};
 use crate::solo::{s, topology};
@@ -263,9 +263,7 @@ fn a_run_that_did_not_arrive_is_said_again() {
         [(p(2), Order::Run(g(2)))]
     );
     // And what was triggered behind it, before the stream broke.
-    desk.ask(Request::Snapshot {
-        initiators: BTreeSet::from([p(2)]),
-    });
+    desk.ask(Request::snapshot(BTreeSet::from([p(2)])));
     desk.settle(&mut store);
     desk.told.clear();
     desk.gone(2, 1);
@@ -281,6 +279,7 @@ fn a_node_of_another_job_is_refused_by_name() {
         incarnation: Incarnation::new(9),
         topology,
         application: application.to_owned(),
+        job: JobId::default(),
         holding: Holding::Nothing,
         initial: Default::default(),
     };
@@ -300,6 +299,30 @@ fn a_node_of_another_job_is_refused_by_name() {
         assert!(reason.contains(why), "{reason}");
     }
     assert_eq!(desk.phase(), "running");
+}
+
+/// Two jobs of one file: a port of the one may have been the other's.
+#[test]
+fn a_node_that_another_jobs_collector_has_welcomed_is_refused_whoever_leads_this_one() {
+    let mut store = Store::default();
+    let first = Desk::running(2, policy(), &mut store);
+    let mut second = Desk::new(2, policy(), 2);
+    second.settle(&mut store);
+    drop(first);
+    let mut join = second.joining(1, 1, holds(1));
+    join.job = JobId::new(58);
+    second.say(p(1), Incarnation::new(1), Report::Join(join.clone()));
+    let (_, _, reason) = second.dismissed.pop().expect("refused");
+    assert!(reason.contains("of job j58, this is j1"), "{reason}");
+    // The first term's nonce names the job for good.
+    join.job = JobId::new(1);
+    second.say(p(1), Incarnation::new(1), Report::Join(join));
+    second.join(2, 1, holds(1));
+    assert_eq!(second.phase(), "running");
+    assert!(second.dismissed.is_empty());
+    let welcomed = second
+        .orders(|order| matches!(order, Order::Welcome(standing) if standing.job == JobId::new(1)));
+    assert_eq!(welcomed.len(), 2);
 }
 
 #[test]

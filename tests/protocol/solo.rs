@@ -7,7 +7,8 @@ use cutline::protocol::cut::{Part, Restored};
 use cutline::protocol::events::{Directive, Order, Report, Standing, StoredPart};
 use cutline::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Marker};
 use cutline::protocol::ids::{
-    ChannelId, Generation, Incarnation, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId, Term,
+    ChannelId, Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
+    Term,
 };
 use cutline::protocol::link::{Breach, Limits};
 use cutline::protocol::mode::Mode;
@@ -62,7 +63,8 @@ pub(crate) fn batch(first: u64, lengths: &[usize]) -> Frame {
 pub(crate) fn marker(snapshot: u64, ordinal: u64, after: u64) -> Frame {
     Frame::Marker(Marker {
         snapshot: s(snapshot),
-        mode: Mode::Classic,
+        taking: Mode::Classic.into(),
+        used_ms: 0,
         ordinal: k(ordinal),
         after: m(after),
         sent: m(after),
@@ -84,6 +86,7 @@ pub(crate) fn expects(next: u64, next_marker: u64) -> Feedback {
 /// How the job stands, with nothing complete.
 pub(crate) fn standing(generation: Generation, low: u64, open: &[u64]) -> Order {
     Order::Welcome(Standing {
+        job: JobId::default(),
         generation,
         low: s(low),
         last: s(open.iter().copied().max().unwrap_or(0).max(low)),
@@ -105,6 +108,7 @@ pub(crate) fn on_disk(part: &Part) -> Box<StoredPart> {
             in_state: Default::default(),
             in_channels: Default::default(),
             initial: Default::default(),
+            clock: part.clock.as_deref().cloned(),
         },
     })
 }
@@ -127,6 +131,7 @@ impl Solo {
         let settings = Settings {
             limits,
             snapshot_timeout_ms: TIMEOUT_MS,
+            trace: false,
         };
         let process = Process::new(setup, settings, OWN).unwrap();
         Self { process }
@@ -151,12 +156,13 @@ impl Solo {
     }
 
     pub(crate) fn trigger(&mut self, snapshot: u64) -> Vec<Effect> {
-        self.told(T1, Order::Trigger(s(snapshot), Mode::Classic))
+        self.told(T1, Order::Trigger(s(snapshot), Mode::Classic.into()))
     }
 
     pub(crate) fn hello(&self, generation: Generation, incarnation: Incarnation) -> Hello {
         Hello {
             topology: self.process.setup().topology.fingerprint(),
+            job: JobId::default(),
             generation,
             incarnation,
         }
@@ -298,6 +304,7 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         .map(|channel| OutputPart {
             channel,
             sent: m(0),
+            after: m(0),
             share: Vec::new(),
         });
     let inputs = topology
@@ -306,6 +313,7 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         .map(|channel| InputPart {
             channel,
             handled: m(0),
+            after: m(0),
             share: Vec::new(),
         });
     let part = Part {
@@ -313,6 +321,7 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         generation: G1,
         process,
         mode: Mode::Classic,
+        clock: None,
         outputs: outputs.collect(),
         inputs: inputs.collect(),
     };

@@ -11,6 +11,7 @@ use std::fs;
 use cutline::check::{Answer, Verdicts, Verified};
 use cutline::protocol::events::StoredPart;
 use cutline::protocol::ids::{Generation, ProcessId, Term};
+use cutline::protocol::mode::Mode;
 use cutline::protocol::records::{Begun, End, Outcome, Record};
 use handmade::{Books, S1, Stored};
 
@@ -49,7 +50,7 @@ async fn a_consistent_snapshot_passes_every_verdict() {
     assert_eq!(
         verified.to_string(),
         format!(
-            "s1 of g1, complete: every verdict holds
+            "s1 of g1, classic, complete: every verdict holds
 verdict       holds    evidence
 complete      yes      2 parts, 2 channels with both ends
 intact        yes      2 files of {} bytes as their checksums say
@@ -244,6 +245,7 @@ async fn an_aborted_snapshot_is_not_complete_and_says_why() {
     let begun = Begun {
         snapshot: S1,
         generation: Generation::new(1),
+        mode: Mode::Classic,
         term: Term::new(1),
         nonce: 1,
     };

@@ -12,6 +12,7 @@ use crate::control::directory::JobDirectory;
 use crate::control::incarnations::{self, Condition};
 use crate::control::place::Place;
 use crate::control::view::{Format, ListView, ProcessState, StatusView, View as _};
+use crate::control::wanted::WantedSnapshot;
 use crate::control::who::Who;
 use crate::job::Job;
 
@@ -155,20 +156,20 @@ fn supervisor(directory: &JobDirectory) -> Option<u32> {
 /// If the job does not run, or it cannot begin one.
 pub async fn snapshot(
     place: &Place,
-    from: Vec<String>,
+    wanted: WantedSnapshot,
     wait: bool,
     format: Format,
     progress: Progress<'_>,
 ) -> Result<Reply, CommandError> {
     let mut client = connect(&place.directory()?, progress).await?;
     if !wait {
-        let beginning = client.snapshot(from);
+        let beginning = client.snapshot(wanted);
         let waiting = progress.during(|| "for the snapshot to begin".to_owned(), beginning);
         let snapshot = waiting.await?;
         let object = json!({ "snapshot": snapshot.to_string(), "state": "open" });
         return Ok(told(format, &format!("{snapshot} has begun"), &object));
     }
-    let ending = client.snapshot_to_its_end(from);
+    let ending = client.snapshot_to_its_end(wanted);
     match progress
         .during(|| "for the snapshot to end".to_owned(), ending)
         .await?

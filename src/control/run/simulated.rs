@@ -124,6 +124,9 @@ fn event(topology: &Topology, announcement: &Announcement) -> JobEvent {
         Announcement::Failed(reason) => JobEvent::Failed {
             reason: reason.clone(),
         },
+        Announcement::Warned(reason) => JobEvent::Warning {
+            reason: reason.clone(),
+        },
         Announcement::Restoring(generation, snapshot) => JobEvent::Restoring {
             generation: *generation,
             snapshot: *snapshot,

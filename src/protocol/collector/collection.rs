@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::RequestId;
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
-use crate::protocol::mode::Mode;
+use crate::protocol::mode::{Mode, Taking};
 use crate::protocol::records::Manifest;
 
 /// How far an open snapshot is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     /// Its begin record is being written; nobody knows of it.
     Beginning,
@@ -22,10 +22,10 @@ pub(super) enum Stage {
 }
 
 /// One open snapshot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Open {
     pub(super) generation: Generation,
-    pub(super) mode: Mode,
+    pub(super) taking: Taking,
     pub(super) begun_ms: u64,
     pub(super) initiators: BTreeSet<ProcessId>,
     pub(super) asker: Option<RequestId>,
@@ -35,14 +35,32 @@ pub(super) struct Open {
     pub(super) failed: bool,
 }
 
+/// One snapshot that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Ended {
+    pub(super) generation: Generation,
+    pub(super) complete: bool,
+    pub(super) mode: Mode,
+}
+
+impl Ended {
+    pub(super) fn as_said_in(manifest: &Manifest) -> Self {
+        Self {
+            generation: manifest.generation,
+            complete: manifest.is_complete(),
+            mode: manifest.mode,
+        }
+    }
+}
+
 /// All snapshots the collector must know of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Collection {
     pub(super) open: BTreeMap<SnapshotId, Open>,
     /// The last id whose begin record is known to stand, which is what gives an id out.
     pub(super) begun: SnapshotId,
-    /// Ended and still in the store: of which generation, and whether complete.
-    pub(super) stored: BTreeMap<SnapshotId, (Generation, bool)>,
+    /// Ended and still in the store.
+    pub(super) stored: BTreeMap<SnapshotId, Ended>,
     pub(super) periodic_from_ms: u64,
     pub(super) complete_count: u64,
     pub(super) aborted_count: u64,
@@ -80,15 +98,25 @@ impl Collection {
         accept: impl Fn(SnapshotId) -> bool,
     ) -> Option<SnapshotId> {
         let mut newest_first = self.stored.iter().rev();
-        let found =
-            newest_first.find(|&(&id, &(of, complete))| complete && of == generation && accept(id));
+        let found = newest_first
+            .find(|(id, end)| end.complete && end.generation == generation && accept(**id));
         found.map(|(&id, _)| id)
     }
 
     /// The generation of a complete snapshot.
     pub(super) fn generation_of(&self, snapshot: SnapshotId) -> Option<Generation> {
-        let (generation, complete) = self.stored.get(&snapshot)?;
-        complete.then_some(*generation)
+        let ended = self.stored.get(&snapshot)?;
+        ended.complete.then_some(ended.generation)
+    }
+
+    /// What a user must know who goes back to this snapshot.
+    pub(super) fn warning_on(&self, snapshot: SnapshotId) -> Option<String> {
+        let mode = self.stored.get(&snapshot)?.mode;
+        let warning = format!(
+            "{snapshot} was taken {mode}, which is not a consistent cut: what was handled between \
+             its markers will have been handled twice, and what was on a back edge is lost"
+        );
+        (!mode.is_consistent()).then_some(warning)
     }
 
     /// The ids above the low watermark that have ended. An id whose begin record stands is never
@@ -103,6 +131,13 @@ impl Collection {
     /// Whether one more id keeps the window of ids above the low watermark within its bound.
     pub(super) fn has_room(&self, open_max: u64) -> bool {
         self.last().get() - self.low().get() < open_max
+    }
+
+    /// Whether a snapshot of this mode could be open beside all that are.
+    pub(super) fn overlaps(&self, mode: Mode) -> bool {
+        self.open
+            .values()
+            .all(|open| open.taking.mode.overlaps(mode))
     }
 
     /// Those who wait for a snapshot to begin, which will not.

@@ -4,7 +4,7 @@ use super::members::Admission;
 use super::recovery::Phase;
 use super::{Announcement, Collector, CollectorEffect};
 use crate::protocol::events::{Holding, Join, Order, Standing};
-use crate::protocol::ids::{Incarnation, ProcessId};
+use crate::protocol::ids::{Incarnation, JobId, ProcessId};
 
 impl Collector {
     /// A node wants to be the node of its process.
@@ -39,6 +39,13 @@ impl Collector {
             || join.topology != self.topology.fingerprint()
         {
             return Err("the node has another topology: give it the collector's job file".into());
+        }
+        let known = ![join.job, self.job].contains(&JobId::default());
+        if known && join.job != self.job {
+            return Err(format!(
+                "the node is of job {}, this is {}: its collector's address is this one's now",
+                join.job, self.job
+            ));
         }
         if join.application != self.application {
             return Err(format!(
@@ -97,6 +104,7 @@ impl Collector {
 
     pub(super) fn welcome(&self, process: ProcessId, effects: &mut Vec<CollectorEffect>) {
         let standing = Standing {
+            job: self.job,
             generation: self.generation,
             low: self.collection.low(),
             last: self.collection.last(),

@@ -2,7 +2,7 @@
 
 use super::recovery::Phase;
 use super::{Announcement, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
-use crate::protocol::ids::{Generation, Term};
+use crate::protocol::ids::{Generation, JobId, Term};
 use crate::protocol::records::{LogEntry, Outcome, Record, Records};
 
 /// Whether the store was read again after the term was taken.
@@ -11,7 +11,7 @@ use crate::protocol::records::{LogEntry, Outcome, Record, Records};
 /// were not there yet when this one first read. From then on it can complete nothing that it had
 /// not begun, as it lacks that node's part. So one more look, before the first choice of a restore
 /// point, sees everything that is, or could still become, complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reread {
     /// Not yet; tried so often in vain, and not to be tried again before this time.
     Due(u32, u64),
@@ -84,6 +84,8 @@ impl Collector {
                           directory, or the job file it was begun with";
             return self.fail(reason.to_owned(), effects);
         }
+        let first = records.log.first();
+        self.job = JobId::new(first.map_or(self.nonce, |first| first.nonce));
         for entry in &records.log {
             self.logged = entry.number;
             self.term = self.term.max(entry.term);
@@ -132,6 +134,9 @@ impl Collector {
                     begun.generation,
                     begun.restored,
                 )));
+                if let Some(warning) = self.collection.warning_on(begun.restored) {
+                    effects.push(CollectorEffect::Announce(Announcement::Warned(warning)));
+                }
             }
         }
     }

@@ -23,7 +23,7 @@ const CLAIMS_MAX: usize = 16;
 const LOST_MAX: usize = 16;
 
 /// The node of one process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Member {
     pub(super) incarnation: Incarnation,
     pub(super) holding: Holding,
@@ -34,7 +34,7 @@ pub(super) struct Member {
 }
 
 /// All nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Members {
     members: BTreeMap<ProcessId, Option<Member>>,
     /// Second claimants of a process, in the order they came, and since when they wait.
@@ -43,7 +43,7 @@ pub(super) struct Members {
 }
 
 /// What becomes of a join.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Admission {
     /// It is the node of its process now.
     Admitted,

@@ -6,7 +6,7 @@ use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
 use crate::protocol::records::{GenerationEntry, Record};
 
 /// Where the job is between two runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
     /// The store is being read.
     Reading,

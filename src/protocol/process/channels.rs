@@ -3,8 +3,9 @@
 use super::{Phase, Process};
 use crate::protocol::application::{Application, Outputs};
 use crate::protocol::events::Effect;
-use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello};
+use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello, Marker};
 use crate::protocol::ids::{ChannelId, Generation};
+use crate::protocol::trace::What;
 
 impl<A: Application> Process<A> {
     /// A sender says hello: an older generation is refused for good, a newer one asked to wait.
@@ -29,6 +30,12 @@ impl<A: Application> Process<A> {
             return Greeting::Refused(format!(
                 "the sender has topology {:08x}, this node {topology:08x}: give both one job file",
                 hello.topology
+            ));
+        }
+        if hello.job != self.job {
+            return Greeting::Refused(format!(
+                "the sender is of job {}, this node of {}: another job's node has its address",
+                hello.job, self.job
             ));
         }
         if !self.setup.topology.contains(channel) || channel.to != self.id() {
@@ -92,7 +99,7 @@ impl<A: Application> Process<A> {
         match self.inboxes[input].accept(frame) {
             Ok(None) => {}
             Ok(Some(Frame::Messages(batch))) => self.record_arrival(input, &batch, effects),
-            Ok(Some(Frame::Marker(marker))) => self.close_input(input, &marker, effects),
+            Ok(Some(Frame::Marker(marker))) => self.marker_came(input, &marker, effects),
             Err(breach) => {
                 self.inboxes[input].close();
                 effects.push(Effect::Hangup(channel, Some(breach)));
@@ -133,10 +140,10 @@ impl<A: Application> Process<A> {
     /// The driver has room: hand it the next frame, or what there is to tell the sender.
     pub(super) fn write(&mut self, channel: ChannelId, effects: &mut Vec<Effect>) {
         if let Some(output) = self.output(channel)
-            && let Some(frame) = self.outboxes[output].next_frame()
+            && let Some(mut frame) = self.outboxes[output].next_frame()
         {
-            let marker = match &frame {
-                Frame::Marker(marker) => Some(*marker),
+            let marker = match &mut frame {
+                Frame::Marker(marker) => Some(self.stamped(marker)),
                 Frame::Messages(_) => None,
             };
             effects.push(Effect::Write(channel, frame));
@@ -151,8 +158,18 @@ impl<A: Application> Process<A> {
         }
     }
 
+    /// The marker as it goes on the wire, with the time that was used up to this moment: waiting
+    /// in the outbox counts.
+    fn stamped(&self, marker: &mut Marker) -> Marker {
+        if let Some(recording) = self.recordings.get(&marker.snapshot) {
+            marker.used_ms = recording.used_ms(self.now_ms);
+        }
+        *marker
+    }
+
     /// Handles what is at the head of an inbox: up to so many messages, and the markers among
-    /// them. Markers are always taken; messages only while the outputs they may lead to have room.
+    /// them. Markers are taken unless the channel is held; messages only while the outputs they
+    /// may lead to have room.
     pub(super) fn take(
         &mut self,
         channel: ChannelId,
@@ -163,18 +180,18 @@ impl<A: Application> Process<A> {
             return;
         };
         let mut left = messages_max;
-        while left > 0 && matches!(self.phase, Phase::Running(_)) {
+        while left > 0 && matches!(self.phase, Phase::Running(_)) && !self.is_held(input) {
             match self.inboxes[input].head() {
                 Some(Frame::Marker(_)) => {
                     if let Some(Frame::Marker(marker)) = self.inboxes[input].pop() {
-                        self.marker_counts(channel, &marker, effects);
+                        self.marker_counts(input, &marker, effects);
                     }
                 }
                 Some(Frame::Messages(_)) if self.has_room_for(input) => {
                     let Some(Frame::Messages(batch)) = self.inboxes[input].pop() else {
                         break;
                     };
-                    left -= self.handle_batch(input, batch, left);
+                    left -= self.handle_batch(input, batch, left, effects);
                 }
                 Some(Frame::Messages(_)) | None => break,
             }
@@ -183,7 +200,13 @@ impl<A: Application> Process<A> {
     }
 
     /// Handles messages of a batch in place and puts back those it does not; returns how many.
-    fn handle_batch(&mut self, input: usize, batch: Batch, messages_max: u32) -> u32 {
+    fn handle_batch(
+        &mut self,
+        input: usize,
+        batch: Batch,
+        messages_max: u32,
+        effects: &mut Vec<Effect>,
+    ) -> u32 {
         let channel = self.inboxes[input].channel();
         let application = self
             .application
@@ -191,8 +214,20 @@ impl<A: Application> Process<A> {
             .expect("a running process has one");
         let bound = self.settings.limits.outbox_bytes;
         let mut count = 0;
-        for (_, message) in batch.messages().take(messages_max as usize) {
+        for (number, message) in batch.messages().take(messages_max as usize) {
+            if let Some(tracer) = &mut self.tracer {
+                tracer.begin(batch.clock(), &mut self.outboxes);
+            }
             application.handle(channel, message, &mut Outputs::new(&mut self.outboxes));
+            if let Some(tracer) = &self.tracer {
+                let message = batch.packed().slice_ref(message);
+                let handled = What::Handle {
+                    channel,
+                    number,
+                    message,
+                };
+                effects.push(Effect::Trace(tracer.end(handled, &mut self.outboxes)));
+            }
             count += 1;
             let mut gates = self.gates[input].iter();
             if gates.any(|&output| self.outboxes[output].queued_bytes() > bound) {

@@ -2,11 +2,12 @@
 
 use super::{Phase, Process};
 use crate::protocol::application::{Application, Pace};
-use crate::protocol::cut::{Part, Restored};
+use crate::protocol::cut::{InputPart, OutputPart, Part, Restored};
 use crate::protocol::events::{Directive, Effect, Holding, Join, Order, Report, Standing};
 use crate::protocol::frame::Batch;
 use crate::protocol::ids::{ChannelId, Generation, MessageNumber, SnapshotId};
 use crate::protocol::link::{Inbox, Outbox};
+use crate::protocol::mode::Mode;
 
 impl<A: Application> Process<A> {
     /// A control stream is open: join, naming the generation this node holds.
@@ -16,6 +17,7 @@ impl<A: Application> Process<A> {
             incarnation: self.incarnation,
             topology: self.setup.topology.fingerprint(),
             application: self.setup.application.clone(),
+            job: self.job,
             holding: self.holding(),
             initial: self.initial.clone(),
         })));
@@ -29,24 +31,28 @@ impl<A: Application> Process<A> {
         self.term = directive.term;
         match directive.order {
             Order::Welcome(standing) => self.welcomed(&standing, effects),
-            Order::Trigger(snapshot, mode) => self.trigger(snapshot, mode, effects),
+            Order::Trigger(snapshot, taking) => self.trigger(snapshot, taking, effects),
             Order::Ended { snapshot, low, .. } => {
                 self.end(snapshot, effects);
                 self.end_up_to(low, effects);
             }
             Order::Prepare(generation, snapshot) => self.prepare(generation, snapshot, effects),
-            Order::Run(generation) => self.run(generation),
+            Order::Run(generation) => self.run(generation, effects),
             Order::Refused(reason) => {
                 effects.push(Effect::Fail(format!(
                     "the collector refuses this node: {reason}"
                 )));
             }
-            Order::Halt => effects.push(Effect::Halt),
+            Order::Halt => {
+                self.end_trace(effects);
+                effects.push(Effect::Halt);
+            }
         }
     }
 
     /// What the collector does not name as open has ended, unless it has begun since.
     fn welcomed(&mut self, standing: &Standing, effects: &mut Vec<Effect>) {
+        self.job = standing.job;
         let open = self.recordings.keys().copied();
         let gone: Vec<_> = open
             .filter(|id| *id <= standing.last && !standing.open.contains(id))
@@ -70,6 +76,7 @@ impl<A: Application> Process<A> {
             // The part is being read, or could not be and nobody heard of it: once more.
             _ => {}
         }
+        self.end_trace(effects);
         for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
             self.end(snapshot, effects);
         }
@@ -132,12 +139,22 @@ impl<A: Application> Process<A> {
         let limits = &self.settings.limits;
         let inboxes = part.inputs.iter();
         self.inboxes = inboxes
-            .map(|input| Inbox::new(input.channel, input.handled, &input.share, limits))
+            .map(|input| {
+                let goes_on_after = match part.mode.is_consistent() {
+                    true => input.handled,
+                    // The two ends do not agree: the sender's is where the channel goes on.
+                    false => input.after,
+                };
+                Inbox::new(input.channel, goes_on_after, &input.share, limits)
+            })
             .collect();
         let outboxes = part.outputs.iter();
         self.outboxes = outboxes
             .map(|output| Outbox::new(output.channel, output.sent, &output.share, limits))
             .collect();
+        if let Some(tracer) = &mut self.tracer {
+            tracer.resume(generation, part.snapshot, part.clock.as_ref());
+        }
         self.application = Some(application);
         self.pace = Pace::Now;
         self.phase = Phase::Prepared(generation);
@@ -147,10 +164,16 @@ impl<A: Application> Process<A> {
         effects.push(Effect::Report(Report::Ready(generation)));
     }
 
-    /// Everyone is ready.
-    fn run(&mut self, generation: Generation) {
+    /// Everyone is ready. Markers of those who heard of it sooner may have come.
+    fn run(&mut self, generation: Generation, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Prepared(generation) {
             self.phase = Phase::Running(generation);
+            if let Some(tracer) = &mut self.tracer {
+                effects.push(Effect::Trace(tracer.start(&mut self.outboxes)));
+            }
+            for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
+                self.go_on(snapshot, effects);
+            }
         }
     }
 
@@ -159,6 +182,35 @@ impl<A: Application> Process<A> {
         match self.holding() {
             Holding::Running(generation) => Some(generation),
             Holding::Nothing | Holding::Prepared(_) => None,
+        }
+    }
+
+    /// The part of every process in `s0`: nothing was sent.
+    fn initial_part(&self) -> Part {
+        let topology = &self.setup.topology;
+        let none = MessageNumber::default();
+        let outputs = topology.outputs(self.id()).into_iter();
+        let outputs = outputs.map(|channel| OutputPart {
+            channel,
+            sent: none,
+            after: none,
+            share: Vec::new(),
+        });
+        let inputs = topology.inputs(self.id()).into_iter();
+        let inputs = inputs.map(|channel| InputPart {
+            channel,
+            handled: none,
+            after: none,
+            share: Vec::new(),
+        });
+        Part {
+            snapshot: SnapshotId::default(),
+            generation: Generation::default(),
+            process: self.id(),
+            mode: Mode::Classic,
+            clock: None,
+            outputs: outputs.collect(),
+            inputs: inputs.collect(),
         }
     }
 
@@ -179,15 +231,13 @@ impl<A: Application> Process<A> {
             return Err("the part has other channels than the topology".to_owned());
         }
         for input in &part.inputs {
-            let after = input.handled;
-            if follow(after, &input.share).is_none() {
+            let last = follow(input.handled, &input.share);
+            if last != Some(input.after) && part.mode.is_consistent() {
                 return Err(format!("what it recorded on {} has gaps", input.channel));
             }
         }
         for output in &part.outputs {
-            let first = output.share.first().map(Batch::first);
-            let after = first.map_or(output.sent.get(), |first| first.get() - 1);
-            if follow(MessageNumber::new(after), &output.share) != Some(output.sent) {
+            if follow(output.after, &output.share) != Some(output.sent) {
                 return Err(format!("what it recorded on {} has gaps", output.channel));
             }
         }

@@ -6,7 +6,7 @@ use prost::Message as _;
 
 use super::*;
 use crate::protocol::cut::{ChannelFacts, Facts, Run};
-use crate::protocol::ids::{ChannelId, MessageNumber};
+use crate::protocol::ids::{ChannelId, JobId, MessageNumber};
 
 fn through_node(word: &pb::NodeWord) -> NodeSaid {
     let bytes = word.encode_to_vec();
@@ -33,6 +33,7 @@ fn join(holding: Holding) -> Join {
         incarnation: Incarnation::new(u64::MAX),
         topology: 0xdead_beef,
         application: "bank".to_owned(),
+        job: JobId::new(58),
         holding,
         initial: BTreeMap::from([("money".to_owned(), -3), ("tokens".to_owned(), i64::MAX)]),
     }
@@ -51,6 +52,7 @@ fn part() -> StoredPart {
         inputs: vec![ChannelFacts {
             channel,
             number: number(7),
+            after: Some(number(9)),
             share: vec![Run {
                 first: number(8),
                 last: number(9),
@@ -59,6 +61,7 @@ fn part() -> StoredPart {
         in_state: BTreeMap::from([("money".to_owned(), i64::MIN)]),
         in_channels: BTreeMap::new(),
         initial: BTreeMap::new(),
+        clock: None,
     };
     StoredPart {
         bytes: u64::MAX,
@@ -127,6 +130,7 @@ fn signs_of_life_and_answers_to_commands_come_through() {
 fn every_order_of_the_collector_comes_through() {
     let (generation, snapshot) = (Generation::new(9), SnapshotId::new(4));
     let standing = Standing {
+        job: JobId::new(58),
         generation,
         low: SnapshotId::new(2),
         last: SnapshotId::new(4),
@@ -140,7 +144,8 @@ fn every_order_of_the_collector_comes_through() {
     };
     let orders = [
         Order::Welcome(standing),
-        Order::Trigger(snapshot, Mode::Classic),
+        Order::Trigger(snapshot, Mode::Classic.into()),
+        Order::Trigger(snapshot, Taking::new(Mode::Aligned, Some(500))),
         ended(true),
         ended(false),
         Order::Run(generation),
