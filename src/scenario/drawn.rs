@@ -128,7 +128,8 @@ impl Drawing {
         }
         self.line(&format!("\n[job.application]\nname = \"{application}\""));
         if application == "bank" {
-            let every_ms = self.between(1, 30);
+            // On a narrow channel enough has to wait that markers wait behind it.
+            let every_ms = self.between(1, if is_narrow { 3 } else { 30 });
             self.line(&format!("every_ms = {every_ms}"));
         }
         let mode = self.pick(&random.modes);
@@ -143,7 +144,7 @@ impl Drawing {
         let open_max = self.between(1, 4);
         self.line("\n[job.snapshots]");
         if mode == "aligned-limited" {
-            let limit_ms = self.between(0, 60);
+            let limit_ms = self.between(0, 30);
             self.line(&format!("alignment_timeout = \"{limit_ms}ms\""));
         }
         let mode = mode.trim_end_matches("-limited");
