@@ -118,7 +118,7 @@ pub fn world_job(job: &Job) -> world::Job {
         process: ProcessSettings {
             limits: job.limits(),
             snapshot_timeout_ms: policy.timeout_ms,
-            trace: job.parts().trace,
+            trace: job.trace(),
         },
         policy,
     }

@@ -218,6 +218,11 @@ impl<A: Application> World<A> {
         self.links[&channel].wire.len()
     }
 
+    /// The frames on the wire of a channel, the next to arrive first.
+    pub fn wire(&self, channel: ChannelId) -> impl ExactSizeIterator<Item = &Frame> {
+        self.links[&channel].wire.iter()
+    }
+
     /// What the store was asked to do and has not done, in the order of [`Choice::Store`].
     pub fn pending(&self) -> &[Operation] {
         &self.disk.pending

@@ -6,7 +6,6 @@ use super::{Choice, Operation, Up, World};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::collector::CollectorInput;
 use crate::protocol::events::{Directive, Input, Report};
-use crate::protocol::frame::Frame;
 use crate::protocol::ids::{ChannelId, Incarnation, ProcessId};
 
 /// A place that a choice has changed.
@@ -70,11 +69,6 @@ impl<A: Application> World<A> {
     /// Whether a stream carries the channel now.
     pub fn has_stream(&self, channel: ChannelId) -> bool {
         self.links[&channel].stream.is_some()
-    }
-
-    /// What is on the wire of a channel, the next to arrive first.
-    pub fn wire(&self, channel: ChannelId) -> impl ExactSizeIterator<Item = &Frame> {
-        self.links[&channel].wire.iter()
     }
 
     /// How many words are on the way back to the sender of a channel.

@@ -166,6 +166,18 @@ impl Outbox {
         stamp.map_or_else(Vec::new, |stamp| std::mem::take(&mut stamp.sent))
     }
 
+    /// Everything that waits, for one who has no channel to put it on.
+    pub(in crate::protocol) fn take_all(&mut self) -> Vec<Batch> {
+        self.seal();
+        self.queued_bytes = 0;
+        let waiting = self.queue.drain(..);
+        let batches = waiting.filter_map(|frame| match frame {
+            Frame::Messages(batch) => Some(batch),
+            Frame::Marker(_) => None,
+        });
+        batches.collect()
+    }
+
     /// Marker-sending rule: the marker goes behind every message sent before the state was
     /// recorded and ahead of every message sent after.
     pub(in crate::protocol) fn push_marker(
