@@ -160,6 +160,12 @@ enum Command {
     /// virtual time. docs/scenario.md explains the file; with --top, it is an .events file of
     /// COS 418.
     Run(run::RunArguments),
+    /// Take a scenario to its end one deed at a time: lists what can be done, and does what is
+    /// picked.
+    ///
+    /// The same as run --engine gated. Each answer is a number of the list, or a line such as
+    /// 'take p1->p2' or 'time p1 5ms'; at the end of input nothing waits any more.
+    Step(run::RunArguments),
     /// SIGKILL the node of a process, or the collector.
     Kill(Victim),
     /// SIGSTOP the node of a process, or the collector.
@@ -270,6 +276,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
         }
         Command::Down => command::down(&place, progress).await?,
         Command::Run(arguments) => run::run(arguments, log).await?,
+        Command::Step(arguments) => run::run(arguments.gated(), log).await?,
         Command::Kill(victim) => command::kill(&place, &victim.who).await?,
         Command::Pause(victim) => command::pause(&place, &victim.who)?,
         Command::Resume(victim) => command::resume(&place, &victim.who)?,

@@ -8,6 +8,7 @@ pub mod client;
 pub mod command;
 pub mod detach;
 pub mod directory;
+mod gated;
 pub mod incarnations;
 pub mod interrupt;
 pub mod log;

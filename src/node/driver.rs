@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::NodeError;
 use super::attend::{ControlEvent, Progress, Uplink};
+use super::gate::Gate;
 use super::parts::Parts;
 use super::trace_file::TraceFile;
 use crate::hold::Point;
@@ -36,8 +37,10 @@ const FLUSH: Duration = Duration::from_millis(20);
 
 /// Everything a node's loop owns.
 pub(super) struct Driver<A> {
-    process: Process<A>,
-    streams: Streams,
+    pub(super) process: Process<A>,
+    pub(super) streams: Streams,
+    /// Where deeds wait, in a job that is released deed by deed.
+    pub(super) gate: Option<Gate>,
     parts: Parts,
     trace: TraceFile,
     progress: Arc<Progress>,
@@ -50,14 +53,15 @@ pub(super) struct Driver<A> {
     channels: Vec<ChannelId>,
     /// When the application's next tick is due, once it has said so.
     tick_due: Instant,
-    started: Instant,
-    ended: Option<Result<(), NodeError>>,
+    pub(super) started: Instant,
+    pub(super) ended: Option<Result<(), NodeError>>,
 }
 
 impl<A: Application> Driver<A> {
     pub(super) fn new(
         process: Process<A>,
         streams: Streams,
+        gate: Option<Gate>,
         parts: Parts,
         trace: TraceFile,
         progress: Arc<Progress>,
@@ -66,6 +70,7 @@ impl<A: Application> Driver<A> {
         Self {
             process,
             streams,
+            gate,
             parts,
             trace,
             progress,
@@ -88,14 +93,25 @@ impl<A: Application> Driver<A> {
     ) -> Result<(), NodeError> {
         let mut clock = interval(CLOCK);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut released = None;
         while self.ended.is_none() {
-            let busy = self.work();
+            let busy = match self.gate {
+                None => self.work(),
+                Some(_) => {
+                    self.work_gated(released.take()).await;
+                    false
+                }
+            };
             let tick_due = self.tick_at().filter(|_| !busy);
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
                 event = control.recv() => match event {
                     Some(event) => self.controlled(event),
+                    None => break,
+                },
+                deed = Self::released(&mut self.gate) => match deed {
+                    Some(deed) => released = Some(deed),
                     None => break,
                 },
                 result = self.parts.recv() => self.step(result),
@@ -136,17 +152,19 @@ impl<A: Application> Driver<A> {
         channels.clear();
         channels.extend(self.process.pressing());
         self.write_on(channels);
-        self.progress
-            .handled
-            .store(self.process.handled(), Ordering::Relaxed);
-        self.progress
-            .sent
-            .store(self.process.sent(), Ordering::Relaxed);
+        self.count();
         self.process.takable().next().is_some() || self.is_tick_due()
     }
 
+    /// Notes how far the machine is, for its signs of life.
+    pub(super) fn count(&self) {
+        let Progress { handled, sent, .. } = &*self.progress;
+        handled.store(self.process.handled(), Ordering::Relaxed);
+        sent.store(self.process.sent(), Ordering::Relaxed);
+    }
+
     /// Hands the machine's next words on these channels to the streams, while there is room.
-    fn write_on(&mut self, channels: Vec<ChannelId>) {
+    pub(super) fn write_on(&mut self, channels: Vec<ChannelId>) {
         for &channel in &channels {
             while self.streams.can_write(channel) {
                 self.process
@@ -187,6 +205,9 @@ impl<A: Application> Driver<A> {
 
     fn tell_time(&mut self) {
         self.break_as_ordered();
+        if self.gate.is_some() {
+            return;
+        }
         let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.step(Input::Time { now_ms });
         // What did not press has waited until now.
@@ -209,7 +230,10 @@ impl<A: Application> Driver<A> {
         }
     }
 
-    fn carried(&mut self, event: Event) {
+    pub(super) fn carried(&mut self, event: Event) {
+        if self.gate.is_some() && self.waits_at_the_gate(&event) {
+            return;
+        }
         match event {
             Event::Dialled(channel, hello) => self.step(Input::Dialled(channel, hello)),
             Event::Greeted(channel, generation, greeting) => {
@@ -253,7 +277,7 @@ impl<A: Application> Driver<A> {
         }
     }
 
-    fn step(&mut self, input: Input) {
+    pub(super) fn step(&mut self, input: Input) {
         self.process.step(input, &mut self.effects);
         if !self.effects.is_empty() {
             self.carry_out();

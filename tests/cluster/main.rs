@@ -9,9 +9,11 @@
 
 mod asked;
 mod branch;
+mod broken;
 mod cos418;
 mod disk;
 mod flat;
+mod gated;
 mod life;
 mod losses;
 mod many;
