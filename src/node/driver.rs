@@ -16,7 +16,7 @@ use crate::hold::Point;
 use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::events::{Order, Report};
-use crate::protocol::frame::Greeting;
+use crate::protocol::frame::{Frame, Greeting};
 use crate::protocol::ids::ChannelId;
 use crate::protocol::{Effect, Input, Process};
 
@@ -90,6 +90,7 @@ impl<A: Application> Driver<A> {
         while self.ended.is_none() {
             let busy = self.work();
             let tick_due = self.tick_at();
+            let strikes = self.strikes_at();
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
@@ -99,6 +100,9 @@ impl<A: Application> Driver<A> {
                 },
                 result = self.parts.recv() => self.step(result),
                 _ = clock.tick() => self.tell_time(),
+                () = sleep_until(strikes.unwrap_or(tick_due).into()), if strikes.is_some() => {
+                    self.tell_time();
+                }
                 event = self.streams.recv() => match event {
                     Some(event) => self.carried(event),
                     None => break,
@@ -186,6 +190,12 @@ impl<A: Application> Driver<A> {
         }
     }
 
+    /// When the limit of a snapshot strikes: the clock alone would be late by up to its step.
+    fn strikes_at(&self) -> Option<Instant> {
+        let strikes_ms = self.process.strikes_ms()?;
+        self.started.checked_add(Duration::from_millis(strikes_ms))
+    }
+
     fn tell_time(&mut self) {
         let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.step(Input::Time { now_ms });
@@ -201,6 +211,10 @@ impl<A: Application> Driver<A> {
                 self.step(Input::Greeted(channel, generation, greeting));
             }
             Event::Arrived(channel, generation, frame) => {
+                if matches!(frame, Frame::Marker(_)) {
+                    // How long a snapshot takes is measured from here.
+                    self.tell_time();
+                }
                 self.step(Input::Arrived(channel, generation, frame));
             }
             Event::Heard(channel, generation, feedback) => {
@@ -223,8 +237,10 @@ impl<A: Application> Driver<A> {
                 if let Some(addresses) = addresses {
                     self.addresses = addresses;
                 }
-                if matches!(directive.order, Order::Prepare(..)) {
-                    self.parts.hold().at(Point::Prepared);
+                match directive.order {
+                    Order::Prepare(..) => self.parts.hold().at(Point::Prepared),
+                    Order::Trigger(..) => self.tell_time(),
+                    _ => {}
                 }
                 self.step(Input::Directive(directive));
             }

@@ -16,6 +16,7 @@ mod life;
 mod losses;
 mod many;
 mod own;
+mod overtaking;
 mod parts;
 mod paused;
 mod points;

@@ -217,7 +217,7 @@ fn a_hello_for_another_job_or_another_place_is_refused_by_name() {
         welcomed,
         "whose collector's word is on its way: {effects:?}"
     );
-    let Order::Welcome(mut standing) = crate::solo::standing(G1, 0, &[]) else {
+    let Order::Welcome(mut standing) = standing(G1, 0, &[]) else {
         unreachable!("a welcome");
     };
     standing.job = JobId::new(57);
