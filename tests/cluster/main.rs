@@ -17,6 +17,7 @@ mod gated;
 mod life;
 mod losses;
 mod many;
+mod overtaking;
 mod own;
 mod parts;
 mod paused;
