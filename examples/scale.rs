@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use cutline::apps::BuiltIn;
-use cutline::scenario::{Scenario, Text};
+use cutline::scenario::Scenario;
 use cutline::sim::{self, Delays, Outcome, Settings, part_bytes};
 
 /// As many channels as a ring has, and three times as many more: four for each process.

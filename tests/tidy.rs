@@ -77,6 +77,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("name", &[]),
     ("job", &["protocol", "apps", "name"]),
     ("scenario", &["protocol", "apps", "job", "hold"]),
+    ("audit", &["protocol", "check", "job"]),
     (
         "sim",
         &[
