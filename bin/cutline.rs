@@ -14,6 +14,7 @@ use cutline::control::detach;
 use cutline::control::log::{Clock, Log, LogFormat, colour};
 use cutline::control::place::Place;
 use cutline::control::run;
+use cutline::control::traces::{Shape, TraceCommand};
 use cutline::control::up::{self, UpError};
 use cutline::control::view::Format;
 use cutline::job::Job;
@@ -82,15 +83,7 @@ enum LogFormatArgument {
 struct FormatArguments {
     /// How the answer is written: for people, or as JSON of a stable shape.
     #[arg(long, value_enum, default_value = "table", env = "CUTLINE_FORMAT")]
-    format: FormatArgument,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FormatArgument {
-    /// For people
-    Table,
-    /// For programs
-    Json,
+    format: Shape,
 }
 
 #[derive(Debug, Subcommand)]
@@ -177,6 +170,8 @@ enum Command {
     /// It runs in a fresh directory and stops everything at its end. docs/scenario.md explains
     /// the file; with --top, it is an .events file of COS 418.
     Run(RunArguments),
+    #[command(flatten)]
+    Traced(TraceCommand),
     /// SIGKILL the node of a process, or the collector.
     Kill(Victim),
     /// SIGSTOP the node of a process, or the collector.
@@ -225,14 +220,11 @@ fn main() -> ExitCode {
             ..
         }
     );
-    let log = Log::new(
-        format,
-        if is_background {
-            Clock::Wall
-        } else {
-            Clock::Elapsed
-        },
-    );
+    let clock = match is_background {
+        true => Clock::Wall,
+        false => Clock::Elapsed,
+    };
+    let log = Log::new(format, clock);
     match run(arguments, &log) {
         Ok(reply) => print(&reply, &log),
         Err(error) => {
@@ -313,6 +305,10 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
                 format: arguments.format.into(),
             };
             run::run(&scenario, &options, log).await?
+        }
+        Command::Traced(command) => {
+            let table = Format::Table(colour(&io::stdout()));
+            command.answer(&place, table, progress).await?
         }
         Command::Kill(victim) => command::kill(&place, &victim.who).await?,
         Command::Pause(victim) => command::pause(&place, &victim.who)?,
@@ -395,8 +391,8 @@ fn is_no(error: &anyhow::Error) -> bool {
 impl From<FormatArguments> for Format {
     fn from(arguments: FormatArguments) -> Self {
         match arguments.format {
-            FormatArgument::Table => Self::Table(colour(&io::stdout())),
-            FormatArgument::Json => Self::Json,
+            Shape::Table => Self::Table(colour(&io::stdout())),
+            Shape::Json => Self::Json,
         }
     }
 }

@@ -10,6 +10,7 @@
 mod choice;
 mod disk;
 mod effects;
+mod replay;
 mod state;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 pub use choice::{Choice, Fault};
 pub use disk::{Fate, Operation};
+pub use replay::Replay;
 
 use disk::Disk;
 

@@ -24,3 +24,4 @@ mod running;
 mod soak;
 mod stage;
 mod starts;
+mod traced;

@@ -25,9 +25,7 @@ fn the_state_of_the_papers_example_never_occurred_and_is_one_swap_away() {
     let mut world: World<Token> = World::new(job).unwrap();
     assert!(world.stabilize(1000));
 
-    world.ask(Request::Snapshot {
-        initiators: BTreeSet::new(),
-    });
+    world.ask(Request::snapshot(BTreeSet::new()));
     let on_streams = |choice: &Choice| {
         matches!(
             choice,

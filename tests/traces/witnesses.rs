@@ -138,7 +138,7 @@ fn the_moved_run_of_an_inconsistent_cut_breaks_where_nothing_was_sent() {
     world.command(ProcessId::new(0), "send p2 0");
     assert!(world.stabilize(1000));
     let initiators = BTreeSet::new();
-    world.ask(Request::Snapshot { initiators });
+    world.ask(Request::snapshot(initiators));
     assert!(world.stabilize(1000));
     let snapshot = complete(&world, 1)[0];
     let recorded = Recorded::of(&world.job().topology, &parts(&world, snapshot));
