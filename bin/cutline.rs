@@ -1,29 +1,27 @@
 //! The command line: arguments and wiring only. What the commands do is in `cutline::control`.
 
+mod foreign;
+mod format;
+mod run;
+
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cutline::control::client::WantedSnapshot;
 use cutline::control::command::{self, CommandError, Progress, Reply, Which};
 use cutline::control::detach;
-use cutline::control::log::{Clock, Log, LogFormat, colour};
+use cutline::control::log::{Clock, Log, LogFormat};
 use cutline::control::place::Place;
-use cutline::control::run;
-use cutline::control::traces::{Shape, TraceCommand};
+use cutline::control::traces::TraceCommand;
 use cutline::control::up::{self, UpError};
-use cutline::control::view::Format;
+use cutline::control::wanted::{WantedSnapshot, millis};
 use cutline::job::Job;
 use cutline::protocol::mode::Mode;
-use cutline::scenario::Scenario;
 
-/// Long enough for a message and a marker to arrive between two ticks, as the files of COS 418
-/// assume.
-const TICK_MS: u64 = 20;
+use format::FormatArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,22 +77,10 @@ enum LogFormatArgument {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, Args)]
-struct FormatArguments {
-    /// How the answer is written: for people, or as JSON of a stable shape.
-    #[arg(long, value_enum, default_value = "table", env = "CUTLINE_FORMAT")]
-    format: Shape,
-}
-
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Check a job file; 1 with lines and remedies if it makes no sense.
-    Check {
-        /// The job file.
-        file: PathBuf,
-        #[command(flatten)]
-        format: FormatArguments,
-    },
+    Check(foreign::CheckArguments),
     /// Start a job and keep it running: restart what dies, end everything on Ctrl-C.
     ///
     /// A job that has snapshots is continued. The job file is copied to the job's directory, so
@@ -131,6 +117,10 @@ enum Command {
         #[command(flatten)]
         format: FormatArguments,
     },
+    /// Judge snapshots that another program has taken; 1 if a verdict does not hold.
+    ///
+    /// docs/audit.md explains the file. What it does not tell is not known, and no fault.
+    Audit(foreign::AuditArguments),
     /// Take a snapshot now.
     Snapshot {
         /// A process that initiates it; may be repeated. By default, the job's initiators.
@@ -140,8 +130,8 @@ enum Command {
         #[arg(long, value_name = "MODE")]
         mode: Option<Mode>,
         /// How long an aligned snapshot may align, such as 500ms, before it goes on unaligned.
-        #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-        alignment_timeout: Option<Duration>,
+        #[arg(long, value_name = "TIME", value_parser = millis)]
+        alignment_timeout: Option<u64>,
         /// Wait until it is complete; 1 if it is aborted.
         #[arg(long)]
         wait: bool,
@@ -165,11 +155,12 @@ enum Command {
     },
     /// End the job, whatever state its programs are in.
     Down,
-    /// Take a scenario to its end on real processes; 1 if an expectation does not hold.
+    /// Take a scenario to its end; 1 if an expectation does not hold.
     ///
-    /// It runs in a fresh directory and stops everything at its end. docs/scenario.md explains
-    /// the file; with --top, it is an .events file of COS 418.
-    Run(RunArguments),
+    /// On real processes, which run in a fresh directory and are all stopped at its end; or in
+    /// virtual time. docs/scenario.md explains the file; with --top, it is an .events file of
+    /// COS 418.
+    Run(run::RunArguments),
     #[command(flatten)]
     Traced(TraceCommand),
     /// SIGKILL the node of a process, or the collector.
@@ -178,26 +169,6 @@ enum Command {
     Pause(Victim),
     /// SIGCONT every stopped node of a process, or the collector.
     Resume(Victim),
-}
-
-#[derive(Debug, Args)]
-struct RunArguments {
-    /// The scenario, or the .events file.
-    scenario: PathBuf,
-    /// The topology for an .events file.
-    #[arg(long, value_name = "X.top")]
-    top: Option<PathBuf>,
-    /// Instead of the job's own seed.
-    #[arg(long, value_name = "N", env = "CUTLINE_SEED")]
-    seed: Option<u64>,
-    /// Keep the job in this directory, which must be empty or new.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// How long a tick of an .events file lasts.
-    #[arg(long, value_name = "N", default_value_t = TICK_MS, requires = "top")]
-    tick_ms: u64,
-    #[command(flatten)]
-    format: FormatArguments,
 }
 
 #[derive(Debug, Args)]
@@ -220,12 +191,15 @@ fn main() -> ExitCode {
             ..
         }
     );
-    let clock = match is_background {
-        true => Clock::Wall,
-        false => Clock::Elapsed,
-    };
-    let log = Log::new(format, clock);
-    match run(arguments, &log) {
+    let log = Log::new(
+        format,
+        if is_background {
+            Clock::Wall
+        } else {
+            Clock::Elapsed
+        },
+    );
+    match here(arguments, &log) {
         Ok(reply) => print(&reply, &log),
         Err(error) => {
             log.error(&format!("{error:#}"));
@@ -235,7 +209,7 @@ fn main() -> ExitCode {
 }
 
 /// Everything happens on this thread: nodes are to die with the thread that starts them.
-fn run(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
+fn here(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
     if let Command::Up {
         background: true, ..
     } = arguments.command
@@ -261,7 +235,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
     let tell = |what: &str| log.say("progress", what);
     let progress = Progress(&tell);
     let reply = match arguments.command {
-        Command::Check { file, format } => command::check(&file, format.into())?,
+        Command::Check(of) => command::check(&of.file, of.form(), of.format.into())?,
         Command::Up {
             file,
             detach,
@@ -276,6 +250,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             let which = id.map_or(Which::All, Which::One);
             command::verify(&place, &which, format.into(), progress).await?
         }
+        Command::Audit(of) => command::audit(&of.file, of.form(), of.format())?,
         Command::Snapshot {
             from,
             mode,
@@ -286,7 +261,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             let wanted = WantedSnapshot {
                 from,
                 mode,
-                alignment_timeout_ms: alignment_timeout.map(millis),
+                alignment_timeout_ms: alignment_timeout,
             };
             command::snapshot(&place, wanted, wait, format.into(), progress).await?
         }
@@ -297,19 +272,8 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             command::stop_with_snapshot(&place, format.into(), progress).await?
         }
         Command::Down => command::down(&place, progress).await?,
-        Command::Run(arguments) => {
-            let scenario = load(&arguments)?;
-            let options = run::Options {
-                out: arguments.out,
-                seed: arguments.seed,
-                format: arguments.format.into(),
-            };
-            run::run(&scenario, &options, log).await?
-        }
-        Command::Traced(command) => {
-            let table = Format::Table(colour(&io::stdout()));
-            command.answer(&place, table, progress).await?
-        }
+        Command::Run(arguments) => run::run(arguments, log).await?,
+        Command::Traced(command) => command.answer(&place, format::table(), progress).await?,
         Command::Kill(victim) => command::kill(&place, &victim.who).await?,
         Command::Pause(victim) => command::pause(&place, &victim.who)?,
         Command::Resume(victim) => command::resume(&place, &victim.who)?,
@@ -345,26 +309,6 @@ async fn up(
     Ok(Reply { text, yes: true })
 }
 
-/// Whole milliseconds, as everything that is sent counts.
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn load(arguments: &RunArguments) -> anyhow::Result<Scenario> {
-    let file = &arguments.scenario;
-    if let Some(top) = &arguments.top {
-        return Ok(Scenario::load_cos418(file, top, arguments.tick_ms)?);
-    }
-    if file
-        .extension()
-        .is_some_and(|extension| extension == "events")
-    {
-        let shown = file.display();
-        anyhow::bail!("{shown} needs its topology: give it with --top X.top");
-    }
-    Ok(Scenario::load(file)?)
-}
-
 fn print(reply: &Reply, log: &Log) -> ExitCode {
     let mut out = io::stdout().lock();
     match out
@@ -386,13 +330,4 @@ fn is_no(error: &anyhow::Error) -> bool {
         .downcast_ref::<CommandError>()
         .is_some_and(CommandError::is_no);
     no || error.downcast_ref::<UpError>().is_some_and(UpError::is_no)
-}
-
-impl From<FormatArguments> for Format {
-    fn from(arguments: FormatArguments) -> Self {
-        match arguments.format {
-            Shape::Table => Self::Table(colour(&io::stdout())),
-            Shape::Json => Self::Json,
-        }
-    }
 }

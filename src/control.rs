@@ -23,5 +23,6 @@ pub mod table;
 pub mod traces;
 pub mod up;
 pub mod view;
+pub mod wanted;
 pub mod watch;
 pub mod who;

@@ -12,6 +12,7 @@ mod disk;
 mod effects;
 mod replay;
 mod state;
+mod touched;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 pub use choice::{Choice, Fault};
 pub use disk::{Fate, Operation};
 pub use replay::Replay;
+pub use touched::Touched;
 
 use disk::Disk;
 
@@ -70,6 +72,8 @@ pub struct World<A> {
     now_ms: u64,
     notices: Vec<Notice>,
     trace: Vec<Event>,
+    /// What the last choices have changed, if somebody wants to know.
+    touched: Option<Vec<Touched>>,
     /// Why the job ended, if it has.
     pub ended: Option<Result<(), String>>,
 }
@@ -155,6 +159,7 @@ impl<A: Application> World<A> {
             now_ms: 0,
             notices: Vec::new(),
             trace: Vec::new(),
+            touched: None,
             ended: None,
             job,
         };
@@ -213,6 +218,11 @@ impl<A: Application> World<A> {
     /// Frames on the wire of a channel.
     pub fn on_the_wire(&self, channel: ChannelId) -> usize {
         self.links[&channel].wire.len()
+    }
+
+    /// The frames on the wire of a channel, the next to arrive first.
+    pub fn wire(&self, channel: ChannelId) -> impl ExactSizeIterator<Item = &Frame> {
+        self.links[&channel].wire.iter()
     }
 
     /// What the store was asked to do and has not done, in the order of [`Choice::Store`].
@@ -320,6 +330,7 @@ impl<A: Application> World<A> {
             && control.open
         {
             control.down.push_back(directive);
+            self.touch(Touched::Control(process, incarnation));
         }
     }
 }

@@ -9,7 +9,8 @@ use super::exact;
 use super::verdict::{Verdict, Verdicts};
 use crate::protocol::application::Quantities;
 use crate::protocol::cut::{ChannelFacts, Facts};
-use crate::protocol::ids::{ChannelId, ProcessId};
+use crate::protocol::ids::{ChannelId, MessageNumber, ProcessId};
+use crate::protocol::mode::Mode;
 use crate::protocol::records::{End, Manifest};
 use crate::protocol::topology::Topology;
 
@@ -20,6 +21,8 @@ pub struct Cut<'a> {
     pub topology: &'a Topology,
     /// The fingerprint of the topology it was taken of.
     pub fingerprint: u32,
+    /// How it was taken.
+    pub mode: Mode,
     /// What each part says, in any order.
     pub facts: Vec<&'a Facts>,
     /// What the quantities must add up to.
@@ -82,6 +85,7 @@ pub fn judge_manifest(topology: &Topology, manifest: &Manifest) -> Verdicts {
     judge(&Cut {
         topology,
         fingerprint: manifest.topology,
+        mode: manifest.mode,
         facts: parts.iter().map(|part| &part.facts).collect(),
         expected,
         files: Files::Unread,
@@ -250,20 +254,14 @@ fn intact(cut: &Cut<'_>) -> Verdict {
 }
 
 fn non_negative(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
-    let negative = ends
+    let findings: Vec<_> = ends
         .both
         .iter()
-        .filter(|(_, (sent, handled))| handled.number > sent.number);
-    let findings: Vec<_> = negative
-        .map(|(&channel, (sent, handled))| {
-            let channel = cut.topology.channel_name(channel);
-            format!(
-                "{channel} handled up to {}, sent up to {}",
-                handled.number, sent.number
-            )
+        .filter_map(|(&channel, (sent, handled))| {
+            negative(cut.topology, channel, sent.number, handled.number)
         })
         .collect();
-    Verdict::unless("non-negative", &findings, || {
+    Verdict::unless("non-negative", &excused(cut, findings), || {
         let handled = ends
             .both
             .values()
@@ -281,27 +279,49 @@ fn non_negative(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
     })
 }
 
+/// What is wrong if a channel handled more than was sent on it.
+pub(super) fn negative(
+    topology: &Topology,
+    channel: ChannelId,
+    sent: MessageNumber,
+    handled: MessageNumber,
+) -> Option<String> {
+    let channel = topology.channel_name(channel);
+    (handled > sent).then(|| format!("{channel} handled up to {handled}, sent up to {sent}"))
+}
+
 fn exact(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
     let mut findings = Vec::new();
     let (mut messages, mut filled) = (0, 0);
     for (&channel, (sender, receiver)) in &ends.both {
         // What overtaking markers left with the receiver was sent before what they overtook.
         let recorded = [&receiver.share[..], &sender.share[..]].concat();
-        for fault in exact::faults(receiver.number, sender.number, &recorded) {
+        let mut faults = exact::faults(receiver.number, sender.number, &recorded);
+        if cut.mode.is_consistent() {
+            faults.extend(exact::unmet(sender, receiver));
+        } else if receiver.number > sender.number {
+            let (handled, sent) = (receiver.number, sender.number);
+            faults.push(format!("handled up to {handled}, sent up to {sent}"));
+        }
+        for fault in faults {
             findings.push(format!("{}: {fault}", cut.topology.channel_name(channel)));
         }
         let state = sender.number.get().saturating_sub(receiver.number.get());
         messages += u128::from(state);
         filled += usize::from(state > 0);
     }
-    Verdict::unless("exact", &findings, || {
-        let messages = match messages {
-            1 => "1 message".to_owned(),
-            _ => format!("{messages} messages"),
-        };
-        let evidence = format!("{messages} in {}", count(filled, "channel"));
-        ends.otherwise(cut, "exact", evidence)
+    Verdict::unless("exact", &excused(cut, findings), || {
+        ends.otherwise(cut, "exact", contents(messages, filled))
     })
+}
+
+/// How much is in how many channels.
+pub(super) fn contents(messages: u128, filled: usize) -> String {
+    let messages = match messages {
+        1 => "1 message".to_owned(),
+        _ => format!("{messages} messages"),
+    };
+    format!("{messages} in {}", count(filled, "channel"))
 }
 
 fn conserved(cut: &Cut<'_>) -> Verdict {
@@ -317,9 +337,18 @@ fn conserved(cut: &Cut<'_>) -> Verdict {
     {
         return Verdict::unknown("conserved", "not every process has a part");
     }
+    let (findings, evidence) = balance(&totals);
+    Verdict::unless("conserved", &excused(cut, findings), || {
+        Verdict::yes("conserved", evidence)
+    })
+}
+
+/// Whether each quantity, in states plus in channels, is what it was at first: what was found
+/// wrong, and the evidence for the rest.
+pub(super) fn balance(totals: &BTreeMap<String, Totals>) -> (Vec<String>, String) {
     let mut findings = Vec::new();
     let mut evidence = Vec::new();
-    for (name, totals) in &totals {
+    for (name, totals) in totals {
         let Totals {
             in_states,
             in_channels,
@@ -336,9 +365,21 @@ fn conserved(cut: &Cut<'_>) -> Verdict {
             evidence.push(sum);
         }
     }
-    Verdict::unless("conserved", &findings, || {
-        Verdict::yes("conserved", evidence.join("; "))
-    })
+    (findings, evidence.join("; "))
+}
+
+/// What a mode does not promise is no fault of whoever took the snapshot; that it is so stands
+/// first.
+fn excused(cut: &Cut<'_>, mut findings: Vec<String>) -> Vec<String> {
+    if !findings.is_empty() && !cut.mode.is_consistent() {
+        findings.insert(0, inconsistent(cut.mode));
+    }
+    findings
+}
+
+/// What is to be said of a snapshot that was taken by a mode without consistent cuts.
+pub(super) fn inconsistent(mode: Mode) -> String {
+    format!("{mode}: not a consistent cut")
 }
 
 /// The name of a process, or its id if the topology has no such process.

@@ -58,6 +58,11 @@ pub enum JobEvent {
         /// Why.
         reason: String,
     },
+    /// Something that the user should know goes on all the same.
+    Warning {
+        /// What.
+        reason: String,
+    },
     /// A restore has begun.
     Restoring {
         /// The generation that begins.
@@ -162,6 +167,7 @@ impl JobEvent {
                 tracing::warn!(%snapshot, "aborted: {reason}");
             }
             Self::Failed { reason } => tracing::warn!("a snapshot failed: {reason}"),
+            Self::Warning { reason } => tracing::warn!("{reason}"),
             Self::Restoring {
                 generation,
                 snapshot,
@@ -187,7 +193,7 @@ impl JobEvent {
     }
 
     /// The end of a snapshot.
-    pub(super) fn of_end(manifest: &Manifest) -> Self {
+    pub(crate) fn of_end(manifest: &Manifest) -> Self {
         let (snapshot, generation) = (manifest.snapshot, manifest.generation);
         match &manifest.end {
             End::Complete {

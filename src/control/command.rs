@@ -2,6 +2,7 @@
 //! asks the collector, the store or the operating system, and gives the reply to print.
 
 mod ask;
+mod audit;
 mod check;
 mod read;
 mod signal;
@@ -17,6 +18,7 @@ use super::directory::DirectoryError;
 use super::place::PlaceError;
 use super::stop;
 use super::view::Format;
+use crate::audit::AuditError;
 use crate::job::JobError;
 use crate::protocol::ids::SnapshotId;
 use crate::store::StoreError;
@@ -24,8 +26,9 @@ use crate::trace::TraceError;
 
 pub(in crate::control) use ask::connect;
 pub use ask::{restore, snapshot, status, stop_with_snapshot};
+pub use audit::{AuditFormat, audit};
 pub(in crate::control) use check::application_refusal;
-pub use check::check;
+pub use check::{JobForm, check};
 pub use read::{Which, list, show, verify};
 pub(in crate::control) use read::{open, records, verify_all};
 pub use signal::{kill, pause, resume};
@@ -66,6 +69,9 @@ pub enum CommandError {
     /// The job file cannot be read.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// What another program tells of its snapshots cannot be read.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// The collector cannot be asked.
     #[error(transparent)]
     Client(ClientError),

@@ -19,8 +19,8 @@
 //! # How it is driven
 //!
 //! [`Process::step`] takes one [`Input`] and appends [`Effect`]s, whose order is the algorithm.
-//! Between steps the driver asks what can be done: [`writable`](Process::writable),
-//! [`takable`](Process::takable), [`pace`](Process::pace).
+//! Between steps the driver asks what can be done: [`pressing`](Process::pressing) or
+//! [`writable`](Process::writable), [`takable`](Process::takable), [`pace`](Process::pace).
 
 mod channels;
 mod restart;
@@ -213,15 +213,6 @@ impl<A: Application> Process<A> {
         }
     }
 
-    /// The channels on which a step [`Input::Writable`] has something to say.
-    pub fn writable(&self) -> impl Iterator<Item = ChannelId> + '_ {
-        let outputs = self.outboxes.iter().filter(|outbox| outbox.is_writable());
-        let inputs = self.inboxes.iter().filter(|inbox| inbox.owes_feedback());
-        outputs
-            .map(Outbox::channel)
-            .chain(inputs.map(Inbox::channel))
-    }
-
     /// The inputs from which a step [`Input::Take`] takes something.
     pub fn takable(&self) -> impl Iterator<Item = ChannelId> + '_ {
         let running = matches!(self.phase, Phase::Running(_));
@@ -231,6 +222,7 @@ impl<A: Application> Process<A> {
             .enumerate()
             .filter(move |(input, inbox)| {
                 running
+                    && !self.is_held(*input)
                     && match inbox.head() {
                         None => false,
                         Some(Frame::Marker(_)) => true,
@@ -238,6 +230,19 @@ impl<A: Application> Process<A> {
                     }
             });
         inputs.map(|(_, inbox)| inbox.channel())
+    }
+
+    /// The inputs that are held: their markers have come, others' have not.
+    pub fn held(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().enumerate();
+        let held = inputs.filter(|(input, _)| self.is_held(*input));
+        held.map(|(_, inbox)| inbox.channel())
+    }
+
+    /// When the limit of a snapshot strikes next, on the clock of [`Input::Time`].
+    pub fn strikes_ms(&self) -> Option<u64> {
+        let recordings = self.recordings.values();
+        recordings.filter_map(Recording::strikes_ms).min()
     }
 
     /// When the application wants its next tick; `None` while it may not start new work.
@@ -273,7 +278,7 @@ impl<A: Application> Process<A> {
             .map(|inbox| (inbox.channel(), inbox.handled()))
     }
 
-    /// The snapshots this process has recorded and that have not ended, with what each waits for.
+    /// The snapshots that are open here, with the channels whose markers each waits for.
     pub fn recordings(&self) -> impl Iterator<Item = (SnapshotId, Vec<ChannelId>)> + '_ {
         self.recordings
             .iter()
@@ -286,6 +291,12 @@ impl<A: Application> Process<A> {
             Phase::Idle | Phase::Loading(..) => None,
             Phase::Prepared(generation) | Phase::Running(generation) => Some(generation),
         }
+    }
+
+    /// Held by the snapshot that closed it, and by no other: with that recording it is released.
+    fn is_held(&self, input: usize) -> bool {
+        let mut recordings = self.recordings.values();
+        recordings.any(|recording| recording.holds(input))
     }
 
     fn hello(&self, generation: Generation) -> Hello {

@@ -48,6 +48,43 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The number of complete snapshots whose recorded state never was; all of them have a witness.
+fn witness_all(stage: &Stage, dir: &str) -> usize {
+    let listed = stage
+        .ask(&["list", "--dir", dir, "--format", "json"])
+        .json();
+    let mut never = 0;
+    for snapshot in listed["snapshots"].as_array().unwrap() {
+        if snapshot["state"] != "complete" {
+            continue;
+        }
+        let id = snapshot["id"].as_str().unwrap();
+        let witness = stage.ask(&["witness", id, "--dir", dir, "--format", "json"]);
+        assert_eq!(witness.code, 0, "{id}: {}{}", witness.out, witness.err);
+        let view = json(&witness.out);
+        assert!(view["passes_through"] == true && view["ends_alike"] == true);
+        never += usize::from(view["occurred"].is_null());
+    }
+    never
+}
+
+/// Changes one byte of the first message in a file, and answers with the line, from 1.
+fn alter(file: &Path) -> u64 {
+    let text = fs::read_to_string(file).unwrap();
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let handled = |line: &String| line.contains("\"event\":\"handle\"");
+    let place = lines.iter().position(handled).unwrap();
+    let at = lines[place].find("\"message\":\"").unwrap() + "\"message\":\"".len();
+    let digit = if &lines[place][at..=at] == "0" {
+        "1"
+    } else {
+        "0"
+    };
+    lines[place].replace_range(at..=at, digit);
+    fs::write(file, lines.join("\n") + "\n").unwrap();
+    place as u64 + 1
+}
+
 #[test]
 fn a_traced_run_with_a_kill_is_judged_witnessed_and_done_again() {
     let stage = Stage::new();
@@ -63,37 +100,21 @@ fn a_traced_run_with_a_kill_is_judged_witnessed_and_done_again() {
     let dir = out.to_str().unwrap();
 
     let replayed = stage.ask(&["replay", dir, "--format", "json"]);
-    assert_eq!(replayed.code, 0, "{}", replayed.out);
+    assert_eq!(replayed.code, 0, "{}{}", replayed.out, replayed.err);
     let view = json(&replayed.out);
     let generations = view["generations"].as_array().unwrap();
     assert_eq!(generations.len(), 2, "{view:#}");
     for generation in generations {
         assert!(generation["events"].as_u64().unwrap() > 50, "{view:#}");
-        assert!(
-            !generation["snapshots"].as_array().unwrap().is_empty(),
-            "{view:#}"
-        );
+        let snapshots = generation["snapshots"].as_array().unwrap();
+        assert!(!snapshots.is_empty(), "{view:#}");
     }
-    assert_eq!(
-        generations[0]["torn"],
-        serde_json::json!(["bob"]),
-        "killed, it has no end"
+    let torn = &generations[0]["torn"];
+    assert_eq!(*torn, serde_json::json!(["bob"]), "killed, it has no end");
+    assert!(
+        witness_all(&stage, dir) > 0,
+        "some recorded state never was"
     );
-
-    let listed = json(&stage.ask(&["list", "--dir", dir, "--format", "json"]).out);
-    let mut never = 0;
-    for snapshot in listed["snapshots"].as_array().unwrap() {
-        if snapshot["state"] != "complete" {
-            continue;
-        }
-        let id = snapshot["id"].as_str().unwrap();
-        let witness = stage.ask(&["witness", id, "--dir", dir, "--format", "json"]);
-        assert_eq!(witness.code, 0, "{id}: {}{}", witness.out, witness.err);
-        let view = json(&witness.out);
-        assert!(view["passes_through"] == true && view["ends_alike"] == true);
-        never += usize::from(view["occurred"].is_null());
-    }
-    assert!(never > 0, "some recorded state never was");
 
     let shiviz = stage.ask(&["trace", dir, "--format", "shiviz"]);
     assert_eq!(shiviz.code, 0);
@@ -105,35 +126,17 @@ fn a_traced_run_with_a_kill_is_judged_witnessed_and_done_again() {
         mermaid.err
     );
 
-    // One byte of one message in one line.
-    let file = &files(&out.join("trace/g2"))[2];
-    let text = fs::read_to_string(file).unwrap();
-    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
-    let place = lines
-        .iter()
-        .position(|line| line.contains("\"event\":\"handle\""))
-        .unwrap();
-    let at = lines[place].find("\"message\":\"").unwrap() + "\"message\":\"".len();
-    let digit = if &lines[place][at..=at] == "0" {
-        "1"
-    } else {
-        "0"
-    };
-    lines[place].replace_range(at..=at, digit);
-    fs::write(file, lines.join("\n") + "\n").unwrap();
+    let line = alter(&files(&out.join("trace/g2"))[2]);
     let replayed = stage.ask(&["replay", dir, "--format", "json"]);
     assert_eq!(replayed.code, 1, "{}", replayed.out);
     let difference = &json(&replayed.out)["difference"];
-    assert_eq!(difference["generation"], "g2");
-    assert_eq!(difference["process"], "carol");
-    assert_eq!(difference["event"], place as u64 + 1);
-    assert!(
-        difference["expected"]
-            .as_str()
-            .unwrap()
-            .starts_with("message "),
-        "{difference}"
+    assert_eq!(
+        (&difference["generation"], &difference["process"]),
+        (&"g2".into(), &"carol".into())
     );
+    assert_eq!(difference["event"], line);
+    let expected = difference["expected"].as_str().unwrap();
+    assert!(expected.starts_with("message "), "{difference}");
 }
 
 #[test]

@@ -91,6 +91,17 @@ fn an_input_left_out_is_shown_at_the_first_event_that_misses_it() {
     let lost = wrong.remove(tick);
     let again = again(&world, 1, &wrong);
     let difference = again.difference.unwrap();
-    assert_eq!(difference.process, lost.process);
-    assert!(difference.expected.contains("clock"), "{difference:?}");
+    let own = wrong
+        .iter()
+        .filter(|event| event.process == difference.process);
+    let shown = own.collect::<Vec<_>>()[difference.event - 1];
+    let of_lost = lost.clock.of(lost.process);
+    assert!(
+        shown.clock.of(lost.process) >= of_lost,
+        "it knows of what is missing"
+    );
+    let at = wrong
+        .iter()
+        .position(|event| event.clock.of(lost.process) >= of_lost);
+    assert_eq!(wrong[at.unwrap()], *shown, "and is the first that does");
 }

@@ -106,6 +106,7 @@ fn verdicts(
     let mut verdicts = judge(&Cut {
         topology,
         fingerprint: topology.fingerprint(),
+        mode: Mode::Classic,
         facts: facts.iter().collect(),
         expected: &[("money".to_owned(), 2000)].into(),
         files,

@@ -1,17 +1,25 @@
 //! The sender's end of a channel: what was sent and is not acknowledged.
 
+mod traced;
+
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 
 use super::{Breach, Limits};
 use crate::protocol::application::SendError;
-use crate::protocol::clock::Clock;
 use crate::protocol::frame::{BATCH_BYTES, Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber, SnapshotId};
 use crate::protocol::mode::Taking;
 use crate::protocol::trace::{Sent, Stamp, checksum};
+
+/// What a marker has overtaken in an outbox.
+pub(in crate::protocol) struct Overtaken {
+    /// The last message that was on the wire before it.
+    pub(in crate::protocol) after: MessageNumber,
+    /// What was, sent before the recording and not on the wire: the sender share.
+    pub(in crate::protocol) share: Vec<Batch>,
+}
 
 /// The sender's end of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +41,9 @@ pub struct Outbox {
     /// The last message on the wire, and the bytes on the wire since the generation started.
     on_wire: MessageNumber,
     on_wire_bytes: u64,
+    /// The last message that was ever on the wire: one that a broken stream took back is still
+    /// the receiver's, and no marker overtakes it.
+    reached: MessageNumber,
     /// The last ordinal given, and the last on the wire.
     marked: MarkerOrdinal,
     marked_on_wire: MarkerOrdinal,
@@ -71,6 +82,7 @@ impl Outbox {
             sent,
             on_wire,
             on_wire_bytes: 0,
+            reached: on_wire,
             marked: MarkerOrdinal::default(),
             marked_on_wire: MarkerOrdinal::default(),
             acknowledged: on_wire,
@@ -85,6 +97,11 @@ impl Outbox {
     /// The channel.
     pub fn channel(&self) -> ChannelId {
         self.channel
+    }
+
+    /// Whether a stream carries the channel.
+    pub fn is_open(&self) -> bool {
+        self.open
     }
 
     /// The last number given.
@@ -134,46 +151,59 @@ impl Outbox {
         Ok(())
     }
 
-    /// An event with this clock begins: what it sends is told apart from what was sent before.
-    pub(in crate::protocol) fn stamp(&mut self, clock: &Arc<Clock>) {
-        self.seal();
-        self.stamp = Some(Stamp {
-            clock: clock.clone(),
-            sent: Vec::new(),
-        });
-    }
-
-    /// What was sent since the last stamp.
-    pub(in crate::protocol) fn take_sent(&mut self) -> Vec<Sent> {
-        let stamp = self.stamp.as_mut();
-        stamp.map_or_else(Vec::new, |stamp| std::mem::take(&mut stamp.sent))
-    }
-
-    /// Everything that waits, for one who has no channel to put it on.
-    pub(in crate::protocol) fn take_all(&mut self) -> Vec<Batch> {
-        self.seal();
-        self.queued_bytes = 0;
-        let waiting = self.queue.drain(..);
-        let batches = waiting.filter_map(|frame| match frame {
-            Frame::Messages(batch) => Some(batch),
-            Frame::Marker(_) => None,
-        });
-        batches.collect()
-    }
-
     /// Marker-sending rule: the marker goes behind every message sent before the state was
     /// recorded and ahead of every message sent after.
-    pub(in crate::protocol) fn push_marker(&mut self, snapshot: SnapshotId, taking: Taking) {
+    pub(in crate::protocol) fn push_marker(
+        &mut self,
+        snapshot: SnapshotId,
+        taking: Taking,
+        used_ms: u64,
+    ) {
         self.seal();
         self.marked = self.marked.next();
         self.queue.push_back(Frame::Marker(Marker {
             snapshot,
             taking,
-            used_ms: 0,
+            used_ms,
             ordinal: self.marked,
             after: self.sent,
             sent: self.sent,
         }));
+    }
+
+    /// Brings the marker of a snapshot to the front: ahead of every message that was never on the
+    /// wire. Markers ahead of it, which are of snapshots that have ended, come along, so that
+    /// ordinals keep their order on the wire.
+    pub(in crate::protocol) fn overtake(
+        &mut self,
+        snapshot: SnapshotId,
+        used_ms: u64,
+    ) -> Option<Overtaken> {
+        let is_it =
+            |frame: &Frame| matches!(frame, Frame::Marker(marker) if marker.snapshot == snapshot);
+        let place = self.queue.iter().position(is_it)?;
+        let reached = self.reached;
+        let is_new = |frame: &Frame| matches!(frame, Frame::Messages(b) if b.first() > reached);
+        let front = self.queue.iter().take(place).position(is_new);
+        let front = front.unwrap_or(place);
+        let mut ahead = self.queue.split_off(front);
+        let behind = ahead.split_off(place - front + 1);
+        let mut share = Vec::new();
+        for frame in ahead {
+            match frame {
+                Frame::Messages(batch) => share.push(batch),
+                Frame::Marker(mut marker) => {
+                    marker.after = reached;
+                    marker.used_ms = marker.used_ms.max(used_ms);
+                    self.queue.push_back(Frame::Marker(marker));
+                }
+            }
+        }
+        self.queue
+            .extend(share.iter().cloned().map(Frame::Messages));
+        self.queue.extend(behind);
+        let after = reached;
+        Some(Overtaken { after, share })
     }
 
     /// Whether there is a frame that may go on the wire now.
@@ -212,6 +242,7 @@ impl Outbox {
                 let now = now.expect("a writable outbox has a message that fits");
                 assert_eq!(now.first(), self.on_wire.next(), "numbers go up by one");
                 self.on_wire = now.last();
+                self.reached = self.reached.max(now.last());
                 self.on_wire_bytes += now.bytes();
                 self.queued_bytes -= now.bytes();
                 Frame::Messages(now)

@@ -3,11 +3,30 @@
 use super::{Phase, Process};
 use crate::protocol::application::{Application, Outputs};
 use crate::protocol::events::Effect;
-use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello};
-use crate::protocol::ids::{ChannelId, Generation};
+use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello, Marker};
+use crate::protocol::ids::{ChannelId, Generation, JobId};
+use crate::protocol::link::{Inbox, Outbox};
 use crate::protocol::trace::What;
 
 impl<A: Application> Process<A> {
+    /// The channels on which a step [`Input::Writable`] has something to say.
+    pub fn writable(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().filter(|inbox| inbox.owes_feedback());
+        self.writable_outputs().chain(inputs.map(Inbox::channel))
+    }
+
+    /// Those of them on which it must not wait. What is left is acknowledgement of a few messages,
+    /// which only frees the sender's memory: a few milliseconds make it one word instead of many.
+    pub fn pressing(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().filter(|inbox| inbox.feedback_presses());
+        self.writable_outputs().chain(inputs.map(Inbox::channel))
+    }
+
+    fn writable_outputs(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let outputs = self.outboxes.iter().filter(|outbox| outbox.is_writable());
+        outputs.map(Outbox::channel)
+    }
+
     /// A sender says hello: an older generation is refused for good, a newer one asked to wait.
     pub(super) fn dialled(&mut self, channel: ChannelId, hello: Hello, effects: &mut Vec<Effect>) {
         let greeting = self.greeting(channel, hello);
@@ -32,7 +51,9 @@ impl<A: Application> Process<A> {
                 hello.topology
             ));
         }
-        if hello.job != self.job {
+        // One that has lost its collector's word so far does not know; then the rest decides.
+        let known = ![hello.job, self.job].contains(&JobId::default());
+        if known && hello.job != self.job {
             return Greeting::Refused(format!(
                 "the sender is of job {}, this node of {}: another job's node has its address",
                 hello.job, self.job
@@ -99,7 +120,7 @@ impl<A: Application> Process<A> {
         match self.inboxes[input].accept(frame) {
             Ok(None) => {}
             Ok(Some(Frame::Messages(batch))) => self.record_arrival(input, &batch, effects),
-            Ok(Some(Frame::Marker(marker))) => self.close_input(input, &marker, effects),
+            Ok(Some(Frame::Marker(marker))) => self.marker_came(input, &marker, effects),
             Err(breach) => {
                 self.inboxes[input].close();
                 effects.push(Effect::Hangup(channel, Some(breach)));
@@ -140,10 +161,10 @@ impl<A: Application> Process<A> {
     /// The driver has room: hand it the next frame, or what there is to tell the sender.
     pub(super) fn write(&mut self, channel: ChannelId, effects: &mut Vec<Effect>) {
         if let Some(output) = self.output(channel)
-            && let Some(frame) = self.outboxes[output].next_frame()
+            && let Some(mut frame) = self.outboxes[output].next_frame()
         {
-            let marker = match &frame {
-                Frame::Marker(marker) => Some(*marker),
+            let marker = match &mut frame {
+                Frame::Marker(marker) => Some(self.stamped(marker)),
                 Frame::Messages(_) => None,
             };
             effects.push(Effect::Write(channel, frame));
@@ -158,8 +179,18 @@ impl<A: Application> Process<A> {
         }
     }
 
+    /// The marker as it goes on the wire, with the time that was used up to this moment: waiting
+    /// in the outbox counts.
+    fn stamped(&self, marker: &mut Marker) -> Marker {
+        if let Some(recording) = self.recordings.get(&marker.snapshot) {
+            marker.used_ms = recording.used_ms(self.now_ms);
+        }
+        *marker
+    }
+
     /// Handles what is at the head of an inbox: up to so many messages, and the markers among
-    /// them. Markers are always taken; messages only while the outputs they may lead to have room.
+    /// them. Markers are taken unless the channel is held; messages only while the outputs they
+    /// may lead to have room.
     pub(super) fn take(
         &mut self,
         channel: ChannelId,
@@ -170,11 +201,11 @@ impl<A: Application> Process<A> {
             return;
         };
         let mut left = messages_max;
-        while left > 0 && matches!(self.phase, Phase::Running(_)) {
+        while left > 0 && matches!(self.phase, Phase::Running(_)) && !self.is_held(input) {
             match self.inboxes[input].head() {
                 Some(Frame::Marker(_)) => {
                     if let Some(Frame::Marker(marker)) = self.inboxes[input].pop() {
-                        self.marker_counts(channel, &marker, effects);
+                        self.marker_counts(input, &marker, effects);
                     }
                 }
                 Some(Frame::Messages(_)) if self.has_room_for(input) => {
