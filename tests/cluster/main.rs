@@ -27,3 +27,4 @@ mod running;
 mod soak;
 mod stage;
 mod starts;
+mod traced;

@@ -20,14 +20,13 @@ impl<A: Application> Process<A> {
         held.map(|(_, inbox)| inbox.channel())
     }
 
-    /// When the limit of a snapshot strikes next, on the clock of [`Input::Time`].
+    /// When the limit of a snapshot strikes next, on the clock of [`Input::Time`]; not before the
+    /// process runs.
     ///
     /// [`Input::Time`]: crate::protocol::Input::Time
     pub fn strikes_ms(&self) -> Option<u64> {
-        let recordings = self
-            .recordings
-            .values()
-            .filter(|_| self.running().is_some());
+        self.running()?;
+        let recordings = self.recordings.values();
         recordings.filter_map(Recording::strikes_ms).min()
     }
 
