@@ -25,7 +25,7 @@ use crate::protocol::collector::{
     Announcement, Answer, Collector, CollectorEffect, CollectorInput, Policy, Request, RequestId,
 };
 use crate::protocol::cut::Restored;
-use crate::protocol::events::{Directive, Input, Report};
+use crate::protocol::events::{Directive, Input, Order, Report};
 use crate::protocol::frame::{Feedback, Frame, Greeting, Hello};
 use crate::protocol::ids::{ChannelId, Generation, Incarnation, ProcessId, SnapshotId};
 use crate::protocol::process::Settings;
@@ -208,6 +208,17 @@ impl<A: Application> World<A> {
     /// Frames on the wire of a channel.
     pub fn on_the_wire(&self, channel: ChannelId) -> usize {
         self.links[&channel].wire.len()
+    }
+
+    /// The frames on the wire of a channel, the next to arrive first.
+    pub fn frames(&self, channel: ChannelId) -> impl Iterator<Item = &Frame> {
+        self.links[&channel].wire.iter()
+    }
+
+    /// What an incarnation hears next from the collector.
+    pub fn next_order(&self, process: ProcessId, incarnation: Incarnation) -> Option<&Order> {
+        let control = self.control.get(&(process, incarnation))?;
+        control.down.front().map(|directive| &directive.order)
     }
 
     /// What the store was asked to do and has not done, in the order of [`Choice::Store`].
