@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cutline::control::client::WantedSnapshot;
 use cutline::control::command::{self, CommandError, Progress, Reply, Which};
 use cutline::control::detach;
 use cutline::control::log::{Clock, Log, LogFormat, colour};
@@ -15,6 +17,7 @@ use cutline::control::run;
 use cutline::control::up::{self, UpError};
 use cutline::control::view::Format;
 use cutline::job::Job;
+use cutline::protocol::mode::Mode;
 use cutline::scenario::Scenario;
 
 /// Long enough for a message and a marker to arrive between two ticks, as the files of COS 418
@@ -140,6 +143,12 @@ enum Command {
         /// A process that initiates it; may be repeated. By default, the job's initiators.
         #[arg(long, value_name = "P")]
         from: Vec<String>,
+        /// Another mode than the job's: classic, aligned, unaligned or at-least-once.
+        #[arg(long, value_name = "MODE")]
+        mode: Option<Mode>,
+        /// How long an aligned snapshot may align, such as 500ms, before it goes on unaligned.
+        #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+        alignment_timeout: Option<Duration>,
         /// Wait until it is complete; 1 if it is aborted.
         #[arg(long)]
         wait: bool,
@@ -275,8 +284,19 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             let which = id.map_or(Which::All, Which::One);
             command::verify(&place, &which, format.into(), progress).await?
         }
-        Command::Snapshot { from, wait, format } => {
-            command::snapshot(&place, from, wait, format.into(), progress).await?
+        Command::Snapshot {
+            from,
+            mode,
+            alignment_timeout,
+            wait,
+            format,
+        } => {
+            let wanted = WantedSnapshot {
+                from,
+                mode,
+                alignment_timeout_ms: alignment_timeout.map(millis),
+            };
+            command::snapshot(&place, wanted, wait, format.into(), progress).await?
         }
         Command::Restore { id, format } => {
             command::restore(&place, id.as_deref(), format.into(), progress).await?
@@ -327,6 +347,11 @@ async fn up(
         format!("{last}\n")
     };
     Ok(Reply { text, yes: true })
+}
+
+/// Whole milliseconds, as everything that is sent counts.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn load(arguments: &RunArguments) -> anyhow::Result<Scenario> {

@@ -10,10 +10,14 @@
 //! | `intact` | every part file is as the manifest notes it: length, checksum, facts |
 //! | `non-negative` | no channel handled more messages than were sent on it |
 //! | `exact` | a channel's state is precisely the messages last handled+1 … last sent |
+//! | `causal` | no process knew, when it recorded, of an event behind another's recording |
 //! | `conserved` | every quantity, in states plus in channels, is what the job began with |
+//!
+//! `causal` is there only where the job is traced: it needs the processes' vector clocks.
 //!
 //! [`verify`]: crate::store::verify
 
+mod causal;
 mod exact;
 mod judge;
 mod verdict;

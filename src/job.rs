@@ -26,6 +26,7 @@ mod numbers;
 mod parts;
 mod read;
 mod refusal;
+mod snapshots;
 mod summary;
 mod table;
 mod value;
@@ -200,6 +201,11 @@ impl Job {
         self.parts.delay
     }
 
+    /// Whether every process writes down what happens in it.
+    pub fn trace(&self) -> bool {
+        self.parts.trace
+    }
+
     /// Where the job keeps what belongs to it; absolute.
     pub fn directory(&self) -> &Path {
         &self.parts.directory
@@ -222,6 +228,7 @@ impl Job {
         } = &self.parts;
         Policy {
             mode: snapshots.mode,
+            alignment_timeout_ms: snapshots.alignment_timeout.map(millis),
             interval_ms: millis(snapshots.interval),
             pause_min_ms: millis(snapshots.pause),
             timeout_ms: millis(snapshots.timeout),

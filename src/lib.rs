@@ -44,14 +44,14 @@
 //!     application: job.application().to_owned(),
 //!     settings: job.setup(ProcessId::new(0)).settings,
 //!     seed: job.seed(),
-//!     process: Settings { limits: job.limits(), snapshot_timeout_ms: 10_000 },
+//!     process: Settings { limits: job.limits(), snapshot_timeout_ms: 10_000, trace: false },
 //!     policy: job.policy(),
 //! })?;
 //! assert!(world.stabilize(1_000), "everything that can happen has happened");
 //! assert!(world.is_running());
 //!
 //! let (p1, p2) = (ProcessId::new(0), ProcessId::new(1));
-//! world.ask(Request::Snapshot { initiators: [p2].into() });
+//! world.ask(Request::snapshot([p2].into()));
 //! while !world.take_notices().contains(&Notice::Recorded(p2, SnapshotId::new(1))) {
 //!     let choice = world.choices()[0];
 //!     world.apply(&choice);
@@ -83,7 +83,8 @@
 //!    with the crate).
 //! 3. [`wire`] (protobuf to and from the protocol's types, part files), then [`store`] (records and
 //!    parts on disk).
-//! 4. [`net`]: the streams that carry channels. It sees the protocol and the wire.
+//! 4. [`net`]: the streams that carry channels. It sees the protocol and the wire. [`trace`]: what
+//!    traced processes did, as files; it sees the protocol and the verdicts.
 //! 5. [`job`] and [`scenario`] read their files; [`hold`], [`name`], [`parent`] and [`program`] are
 //!    what the programs share.
 //! 6. [`node`], [`collector`], [`control`]: the programs, as functions.
@@ -102,5 +103,6 @@ pub mod program;
 pub mod protocol;
 pub mod scenario;
 pub mod store;
+pub mod trace;
 pub mod wire;
 pub mod world;

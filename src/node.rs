@@ -11,6 +11,7 @@ pub mod attend;
 mod driver;
 mod parts;
 mod program;
+mod trace_file;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,6 +36,7 @@ use crate::wire::control::Place;
 use attend::CollectorAddress;
 use driver::Driver;
 use parts::Parts;
+use trace_file::TraceFile;
 
 /// Words of the collector that may wait for the loop. It says a few a snapshot, and what waits
 /// beyond stays in the stream.
@@ -114,6 +116,7 @@ pub async fn run<A: Application>(
     let (control_events, control) = mpsc::channel(CONTROL_MAX);
     let attend = tokio::spawn(attend::run(attending, control_events, ending.clone()));
 
+    let trace = TraceFile::new(config.dir.as_deref(), &config.setup, incarnation);
     let hold = Hold::new(config.dir, &name);
     let parts = Parts::new::<A>(
         Arc::new(store),
@@ -126,7 +129,7 @@ pub async fn run<A: Application>(
         ..Timing::default()
     };
     let streams = Streams::with_timing(listener, &ending, timing);
-    let driver = Driver::new(process, streams, parts, progress);
+    let driver = Driver::new(process, streams, parts, trace, progress);
     let outcome = driver.run(control, ending.clone()).await;
     ending.cancel();
     // The stream's last words; bounded by its own attempt's time.

@@ -165,6 +165,14 @@
 //! the node with a clear error. Markers are always taken, so a snapshot passes through a process
 //! that stands still.
 //!
+//! # Traces
+//!
+//! Where the job is traced, a process says what happens in it ([`trace`]): every input of its
+//! application with all that it sent meanwhile, one indivisible *event*; and when it recorded. Its
+//! vector clock ([`clock`]) ticks with every event. Messages carry the clock of the event that sent
+//! them, on the wire, when they are sent again and in channel states; a part has its process's. So
+//! clocks go on across generations as numbers do. They decide nothing.
+//!
 //! # Modes
 //!
 //! A [`Mode`](mode::Mode) is its answers to three questions: when does a process record; is a
@@ -179,6 +187,7 @@
 //! run as tests.
 
 pub mod application;
+pub mod clock;
 pub mod collector;
 pub mod cut;
 pub mod events;
@@ -190,6 +199,7 @@ pub mod process;
 mod recording;
 pub mod records;
 pub mod topology;
+pub mod trace;
 
 pub use events::{Effect, Input};
 pub use process::Process;

@@ -30,6 +30,7 @@ use crate::protocol::frame::{Feedback, Frame, Greeting, Hello};
 use crate::protocol::ids::{ChannelId, Generation, Incarnation, ProcessId, SnapshotId};
 use crate::protocol::process::Settings;
 use crate::protocol::records::Manifest;
+use crate::protocol::trace::Event;
 use crate::protocol::{Process, Topology};
 
 /// What the job of a world is made of.
@@ -66,6 +67,7 @@ pub struct World<A> {
     requests: u64,
     now_ms: u64,
     notices: Vec<Notice>,
+    trace: Vec<Event>,
     /// Why the job ended, if it has.
     pub ended: Option<Result<(), String>>,
 }
@@ -150,6 +152,7 @@ impl<A: Application> World<A> {
             requests: 0,
             now_ms: 0,
             notices: Vec::new(),
+            trace: Vec::new(),
             ended: None,
             job,
         };
@@ -239,6 +242,11 @@ impl<A: Application> World<A> {
     /// What happened since the last call.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
+    }
+
+    /// What the processes did, in the order in which it happened, where the job is traced.
+    pub fn trace(&self) -> &[Event] {
+        &self.trace
     }
 
     /// Asks the collector for something; the answer comes in its time.

@@ -40,9 +40,11 @@ fn job(application: &str, settings: Value, seed: u64) -> Job {
         process: Settings {
             limits: Limits::default(),
             snapshot_timeout_ms: 60_000,
+            trace: false,
         },
         policy: Policy {
             mode: Mode::Classic,
+            alignment_timeout_ms: None,
             interval_ms: 0,
             pause_min_ms: 0,
             timeout_ms: 60_000,
@@ -72,7 +74,7 @@ fn run<A: Application>(job: Job) -> World<A> {
             200 => world.apply(&Choice::Fault(Fault::Crash(process))),
             _ if step % 40 == 20 => {
                 let initiators = BTreeSet::from([process]);
-                world.ask(Request::Snapshot { initiators });
+                world.ask(Request::snapshot(initiators));
             }
             _ if world.job().application == "token" => {
                 let to = ProcessId::new((process.get() + 1) % PROCESSES);

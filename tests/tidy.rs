@@ -70,6 +70,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("net", &["protocol", "wire"]),
+    ("trace", &["protocol", "check", "name"]),
     ("hold", &["name"]),
     ("parent", &[]),
     ("program", &[]),

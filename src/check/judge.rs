@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::causal::causal;
 use super::exact;
 use super::verdict::{Verdict, Verdicts};
 use crate::protocol::application::Quantities;
@@ -59,13 +60,15 @@ pub struct Totals {
 /// The verdicts on a snapshot.
 pub fn judge(cut: &Cut<'_>) -> Verdicts {
     let ends = Ends::of(cut);
-    Verdicts(vec![
+    let mut verdicts = vec![
         complete(cut, &ends),
         intact(cut),
         non_negative(cut, &ends),
         exact(cut, &ends),
-        conserved(cut),
-    ])
+    ];
+    verdicts.extend(causal(cut.topology, &cut.facts));
+    verdicts.push(conserved(cut));
+    Verdicts(verdicts)
 }
 
 /// The verdicts on what a manifest says, without a look at the parts.
@@ -347,7 +350,7 @@ pub(crate) fn process_name(topology: &Topology, process: ProcessId) -> String {
     }
 }
 
-fn count(number: usize, what: &str) -> String {
+pub(super) fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),

@@ -33,7 +33,8 @@ impl fmt::Display for Answer {
 /// One statement about a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// What is stated: `complete`, `intact`, `non-negative`, `exact` or `conserved`.
+    /// What is stated: `complete`, `intact`, `non-negative`, `exact`, `causal`, `conserved` or
+    /// `replayed`.
     pub name: &'static str,
     /// Whether it is so.
     pub holds: Answer,

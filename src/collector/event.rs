@@ -281,6 +281,7 @@ mod tests {
             last: MessageNumber::new(4 + in_transit),
         };
         let input = ChannelFacts {
+            after: None,
             channel: ChannelId::new(ProcessId::new(1 - process), ProcessId::new(process)),
             number: MessageNumber::new(4),
             share: if in_transit == 0 {
@@ -296,6 +297,7 @@ mod tests {
             in_state: money(in_state),
             in_channels: money(in_channels),
             initial: money(100),
+            clock: None,
         };
         StoredPart {
             bytes: 64,

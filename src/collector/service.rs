@@ -16,6 +16,7 @@ use tonic::{Request, Response, Status, Streaming, async_trait};
 
 use crate::protocol::collector::Request as Asked;
 use crate::protocol::ids::{ProcessId, SnapshotId};
+use crate::protocol::mode::Mode;
 use crate::protocol::topology::Topology;
 use crate::wire::pb;
 
@@ -127,10 +128,23 @@ impl pb::collector_server::Collector for Service {
         &self,
         request: Request<pb::SnapshotRequest>,
     ) -> Result<Response<pb::SnapshotAnswer>, Status> {
-        let pb::SnapshotRequest { from, wait } = request.into_inner();
+        let pb::SnapshotRequest {
+            from,
+            wait,
+            mode,
+            alignment_timeout_ms,
+        } = request.into_inner();
+        let mode = Some(mode).filter(|mode| !mode.is_empty());
+        let mode = mode.map(|mode| mode.parse::<Mode>()).transpose();
+        let mode = mode.map_err(|error| Status::invalid_argument(error.to_string()))?;
         let initiators = from.iter().map(|name| self.process(name));
         let initiators = initiators.collect::<Result<BTreeSet<_>, _>>()?;
-        let told = self.request(Asked::Snapshot { initiators }, wait).await?;
+        let asked = Asked::Snapshot {
+            initiators,
+            mode,
+            alignment_timeout_ms,
+        };
+        let told = self.request(asked, wait).await?;
         let (snapshot, complete, reason) = match told {
             Told::Begun(snapshot) => (snapshot, false, None),
             Told::Ended(snapshot, reason) => (snapshot, reason.is_none(), reason),

@@ -13,6 +13,7 @@ use tonic::{Code, Status, Streaming};
 
 use crate::collector::{AddressError, JobEvent, read_address, text};
 use crate::protocol::ids::{Generation, Incarnation, SnapshotId, Term};
+use crate::protocol::mode::Mode;
 use crate::wire::pb;
 use crate::wire::pb::collector_client::CollectorClient;
 
@@ -66,6 +67,37 @@ impl ClientError {
     /// Whether the collector was asked and said no, as opposed to not being asked at all.
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused(_))
+    }
+}
+
+/// What snapshot is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WantedSnapshot {
+    /// The processes that initiate it; none: the job's own initiators.
+    pub from: Vec<String>,
+    /// Another mode than the job's.
+    pub mode: Option<Mode>,
+    /// Another limit than the job's, for an aligned snapshot.
+    pub alignment_timeout_ms: Option<u64>,
+}
+
+impl WantedSnapshot {
+    fn request(self, wait: bool) -> pb::SnapshotRequest {
+        pb::SnapshotRequest {
+            from: self.from,
+            wait,
+            mode: self.mode.map_or_else(String::new, |mode| mode.to_string()),
+            alignment_timeout_ms: self.alignment_timeout_ms,
+        }
+    }
+}
+
+impl From<Vec<String>> for WantedSnapshot {
+    fn from(from: Vec<String>) -> Self {
+        Self {
+            from,
+            ..Self::default()
+        }
     }
 }
 
@@ -177,12 +209,15 @@ impl JobClient {
         self.address
     }
 
-    /// Begins a snapshot, from these processes or the job's own initiators.
+    /// Begins a snapshot.
     ///
     /// # Errors
     /// If none can begin.
-    pub async fn snapshot(&mut self, from: Vec<String>) -> Result<SnapshotId, ClientError> {
-        let request = pb::SnapshotRequest { from, wait: false };
+    pub async fn snapshot(
+        &mut self,
+        wanted: impl Into<WantedSnapshot>,
+    ) -> Result<SnapshotId, ClientError> {
+        let request = wanted.into().request(false);
         let answer = self
             .calls
             .snapshot(request)
@@ -197,9 +232,9 @@ impl JobClient {
     /// If none can begin.
     pub async fn snapshot_to_its_end(
         &mut self,
-        from: Vec<String>,
+        wanted: impl Into<WantedSnapshot>,
     ) -> Result<SnapshotEnd, ClientError> {
-        let request = pb::SnapshotRequest { from, wait: true };
+        let request = wanted.into().request(true);
         let answer = self
             .calls
             .snapshot(request)

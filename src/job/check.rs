@@ -33,13 +33,15 @@ pub(super) fn check(
         return None;
     }
     let named = check.initiators();
-    let topology = check.topology()?;
-    let initiators = match named? {
+    let (topology, named) = (check.topology()?, named?);
+    let topology = check.back_edges(topology, &named)?;
+    let initiators = match named {
         none if none.is_empty() => topology.default_initiators().iter().copied().collect(),
         some => some,
     };
     if !places.channels_refused {
         check.reach(&topology, &initiators);
+        check.alignment(&topology, &initiators);
     }
     Some((topology, initiators))
 }
@@ -48,7 +50,7 @@ pub(super) fn check(
 pub(super) struct Check<'a> {
     pub(super) parts: &'a Parts,
     pub(super) places: &'a Places,
-    document: &'a Document,
+    pub(super) document: &'a Document,
 }
 
 impl Check<'_> {

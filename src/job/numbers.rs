@@ -64,6 +64,10 @@ impl Check<'_> {
             ("snapshots.interval", snapshots.interval),
             ("snapshots.pause", snapshots.pause),
             ("snapshots.timeout", snapshots.timeout),
+            (
+                "snapshots.alignment_timeout",
+                snapshots.alignment_timeout.unwrap_or_default(),
+            ),
             ("restarts.window", restarts.window),
             ("restarts.backoff", restarts.backoff),
             ("silence", *silence),

@@ -42,6 +42,8 @@ pub struct Parts {
     pub silence: Duration,
     /// How long everything that is sent on a channel is under way, at least.
     pub delay: Duration,
+    /// Whether every process writes down what happens in it.
+    pub trace: bool,
     /// Where the job keeps what belongs to it.
     pub directory: PathBuf,
 }
@@ -62,6 +64,11 @@ impl Parts {
 pub struct Snapshots {
     /// The mode.
     pub mode: Mode,
+    /// How long an aligned snapshot may align before it goes on as an unaligned one; none: for as
+    /// long as it takes.
+    pub alignment_timeout: Option<Duration>,
+    /// The channels that an alignment does not wait for; empty: those that are found.
+    pub back_edges: Vec<Link>,
     /// From the begin of one periodic snapshot to the next; zero: none but on demand.
     pub interval: Duration,
     /// From the end of one periodic snapshot to the begin of the next, at least.

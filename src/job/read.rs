@@ -4,18 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-use serde::de::value::{Error as ValueError, StrDeserializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use url::Url;
 
 use super::graph::{Kind, Link};
-use super::parts::{Parts, Restarts, Snapshots, Store};
+use super::parts::{Parts, Restarts, Store};
+use super::snapshots;
 use super::table::{Document, Placed, Section};
 use super::value::{not, number};
 use crate::protocol::link::Limits;
-use crate::protocol::mode::Mode;
 
 /// Processes a job may have. A job runs some tens on a machine; what is far beyond is a mistake.
 pub(super) const PROCESSES_MAX: u64 = 4096;
@@ -46,6 +44,7 @@ pub(super) struct Places {
     pub(super) processes: Vec<Option<u32>>,
     pub(super) channels: Vec<Option<u32>>,
     pub(super) initiators: Vec<Option<u32>>,
+    pub(super) back_edges: Vec<Option<u32>>,
     /// The processes were refused: nothing that builds on them is worth a word.
     pub(super) processes_refused: bool,
     /// So were channels: who reaches whom is not known.
@@ -53,7 +52,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    fn note<T>(&mut self, field: &'static str, found: Option<Placed<T>>) -> Option<T> {
+    pub(super) fn note<T>(&mut self, field: &'static str, found: Option<Placed<T>>) -> Option<T> {
         let found = found?;
         if let Some(line) = found.line {
             self.fields.insert(field, line);
@@ -61,7 +60,7 @@ impl Places {
         Some(found.value)
     }
 
-    fn note_section(&mut self, field: &'static str, section: &Section<'_>) {
+    pub(super) fn note_section(&mut self, field: &'static str, section: &Section<'_>) {
         self.fields.extend(section.line().map(|line| (field, line)));
     }
 
@@ -99,6 +98,7 @@ pub(super) fn read(mut root: Section<'_>, file: &Path) -> (Parts, Places) {
     let delay = places
         .note("delay", root.duration("delay"))
         .unwrap_or_default();
+    let trace = places.note("trace", root.flag("trace")).unwrap_or_default();
     let program = places.note("program", root.text("program"));
     let directory = places.note("directory", root.text("directory"));
     let processes = read_processes(&mut root, &mut places);
@@ -113,12 +113,13 @@ pub(super) fn read(mut root: Section<'_>, file: &Path) -> (Parts, Places) {
         settings,
         program: program.as_ref().map(beside),
         seed,
-        snapshots: read_snapshots(&mut root, &mut places),
+        snapshots: snapshots::read(&mut root, &mut places),
         store: read_store(&mut root, &mut places, file),
         restarts: read_restarts(&mut root, &mut places),
         limits: read_limits(&mut root, &mut places),
         silence,
         delay,
+        trace,
         directory: directory.as_ref().map_or(own_directory, beside),
     };
     root.finish();
@@ -199,13 +200,7 @@ fn read_channels(
         .extend(listed.and_then(|found| Some(("channels", found.line?))));
     let mut links = Vec::new();
     for text in texts {
-        let Some(read) = Link::parse(&text.value) else {
-            let problem = format!("'{}' is no channel", text.value);
-            root.refuse(
-                text.line,
-                problem,
-                "write p1 -> p2, p1 -> p2#2 or p1 <-> p2",
-            );
+        let Some(read) = read_link(root, &text) else {
             places.channels_refused = true;
             continue;
         };
@@ -213,6 +208,17 @@ fn read_channels(
         links.extend(read);
     }
     links
+}
+
+/// The channels that a text names, which are two where the arrow has two heads.
+pub(super) fn read_link(section: &Section<'_>, text: &Placed<String>) -> Option<Vec<Link>> {
+    let read = Link::parse(&text.value);
+    if read.is_none() {
+        let problem = format!("'{}' is no channel", text.value);
+        let remedy = "write p1 -> p2, p1 -> p2#2 or p1 <-> p2";
+        section.refuse(text.line, problem, remedy);
+    }
+    read
 }
 
 /// `topology = "ring"`, or `topology = { kind = "random", seed = 7, edges = 3 }`.
@@ -260,41 +266,6 @@ fn read_application(
         .note("application.name", section.text("name"))
         .unwrap_or_default();
     (name, section.rest())
-}
-
-fn read_snapshots(root: &mut Section<'_>, places: &mut Places) -> Snapshots {
-    let mut section = root.table("snapshots");
-    places.note_section("snapshots", &section);
-    let mode = section.read("mode", |value| {
-        let word = value.as_str().unwrap_or_default();
-        Mode::deserialize(StrDeserializer::<ValueError>::new(word))
-            .map_err(|_| not(value, "mode = \"classic\""))
-    });
-    let mut duration = |key, field| {
-        places
-            .note(field, section.duration(key))
-            .unwrap_or_default()
-    };
-    let interval = duration("interval", "snapshots.interval");
-    let pause = duration("pause", "snapshots.pause");
-    let timeout = duration("timeout", "snapshots.timeout");
-    let open_max = places.note("snapshots.open_max", section.number("open_max"));
-    let mut initiators = Vec::new();
-    for name in section.texts("initiators").unwrap_or_default() {
-        places.initiators.push(name.line);
-        initiators.push(name.value);
-    }
-    let failures = section.number("failures_tolerated");
-    section.finish();
-    Snapshots {
-        mode: mode.map_or(Mode::Classic, |mode| mode.value),
-        interval,
-        pause,
-        timeout,
-        open_max: open_max.unwrap_or_default(),
-        failures_tolerated: failures.map_or(0, |failures| failures.value),
-        initiators,
-    }
 }
 
 fn read_store(root: &mut Section<'_>, places: &mut Places, file: &Path) -> Store {

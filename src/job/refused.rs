@@ -70,10 +70,40 @@ fn unknown_names_are_refused_with_their_line_and_the_known_ones() {
         &["'window' in [limits]", "window_bytes"],
     );
     refused(
-        &format!("{GOOD}[snapshots]\nmode = \"aligned\"\n"),
+        &format!("{GOOD}[snapshots]\nmode = \"exact\"\n"),
         7,
-        &["aligned", "classic"],
+        &["exact", "classic, aligned, unaligned, at-least-once"],
     );
+    refused(
+        &format!("{GOOD}[snapshots]\nback_edges = [\"p3->p1\",\n\"p1->p3\"]\n"),
+        8,
+        &["p1→p3", "no channel of the job"],
+    );
+}
+
+#[test]
+fn back_edges_that_leave_a_cycle_or_a_process_without_marker_are_refused_naming_them() {
+    let job = |snapshots: &str| {
+        let channels = "\"p1 -> p2\", \"p2 <-> p3\", \"p3 -> p1\"";
+        format!(
+            "processes = 3\nchannels = [{channels}]\n[application]\nname = \"bank\"\n\
+             [snapshots]\n{snapshots}"
+        )
+    };
+    refused(
+        &job("back_edges = \"p3 -> p1\""),
+        6,
+        &["still a cycle through p2, p3"],
+    );
+    let named = "mode = \"aligned\"\nback_edges = [\"p1->p2\", \"p3->p2\"]\n";
+    parse(&job(named)).expect("p2 initiates, as it has no other input");
+    refused(
+        &job(&format!("{named}initiators = [\"p1\"]\n")),
+        8,
+        &["no input of p2", "let p2 initiate too"],
+    );
+    let classic = named.replace("aligned", "classic");
+    parse(&job(&format!("{classic}initiators = [\"p1\"]\n"))).expect("nobody aligns");
 }
 
 #[test]

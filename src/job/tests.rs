@@ -32,6 +32,7 @@ fn what_the_file_does_not_say_is_the_default() {
     let policy = job.policy();
     let expected = Policy {
         mode: Mode::Classic,
+        alignment_timeout_ms: None,
         interval_ms: 5000,
         pause_min_ms: 0,
         timeout_ms: 30_000,
@@ -55,6 +56,7 @@ program = "../bin/mine"
 seed = 18_446_744_073_709_551_615
 silence = "2s"
 delay = "40ms"
+trace = true
 directory = "./elsewhere"
 [application]
 name = "mine"
@@ -62,13 +64,15 @@ word = "x"
 list = [1, 2.5, true]
 table = { deep = { n = -3 } }
 [snapshots]
-mode = "classic"
+mode = "aligned"
+alignment_timeout = "500ms"
+back_edges = ["c-1 -> a"]
 interval = "1m 30s"
 pause = "300ms"
 timeout = "7s"
 open_max = 2
 failures_tolerated = 0
-initiators = ["b"]
+initiators = ["a", "b"]
 [store]
 url = "s3://bucket/prefix"
 retain = 1
@@ -94,9 +98,8 @@ recording_bytes_max = "1GiB"
     let channels: Vec<_> = channels.map(|&c| job.topology().channel_name(c)).collect();
     assert_eq!(channels, ["a→b", "a→b#2", "a→c-1", "b→c-1", "c-1→a"]);
     let setup = job.setup(ProcessId::new(2));
-    let settings = serde_json::json!({
-        "word": "x", "list": [1, 2.5, true], "table": { "deep": { "n": -3 } },
-    });
+    let table = serde_json::json!({ "deep": { "n": -3 } });
+    let settings = serde_json::json!({ "word": "x", "list": [1, 2.5, true], "table": table });
     assert_eq!(setup.settings, settings);
     assert_eq!((setup.application.as_str(), setup.seed), ("mine", u64::MAX));
     let policy = job.policy();
@@ -108,13 +111,21 @@ recording_bytes_max = "1GiB"
         (policy.open_max, policy.failures_tolerated, policy.retain),
         (2, 0, 1)
     );
-    assert!(policy.fall_back);
+    assert!(policy.fall_back && job.trace());
+    assert_eq!(policy.mode, Mode::Aligned);
+    assert_eq!(policy.alignment_timeout_ms, Some(500));
+    let back_edges = job.topology().back_edges().iter();
+    let back_edges: Vec<_> = back_edges.map(ToString::to_string).collect();
+    assert_eq!(back_edges, ["p3→p1"]);
     assert_eq!((policy.silence_ms, job.delay().as_millis()), (2000, 40));
-    assert_eq!(policy.initiators, BTreeSet::from([ProcessId::new(1)]));
+    assert_eq!(
+        policy.initiators,
+        BTreeSet::from([ProcessId::new(0), ProcessId::new(1)])
+    );
     assert_eq!(job.limits().window_bytes, 65_536);
     assert_eq!(job.limits().outbox_bytes_max, 1 << 20);
-    let (bytes, restarts) = (job.limits().recording_bytes_max, job.restarts().max);
-    assert_eq!((bytes, restarts), (1 << 30, 0));
+    assert_eq!(job.limits().recording_bytes_max, 1 << 30);
+    assert_eq!(job.restarts().max, 0);
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub(super) fn to_toml(parts: &Parts) -> String {
     }
     root.insert("silence".into(), duration(parts.silence));
     root.insert("delay".into(), duration(parts.delay));
+    root.insert("trace".into(), parts.trace.into());
     root.insert("processes".into(), parts.processes.clone().into());
     let channels: Vec<String> = parts.channels.iter().map(ToString::to_string).collect();
     root.insert("channels".into(), channels.into());
@@ -58,6 +59,13 @@ fn snapshots(parts: &Parts) -> Table {
             snapshots.failures_tolerated.into(),
         ),
     ]);
+    if let Some(limit) = snapshots.alignment_timeout {
+        table.insert("alignment_timeout".into(), duration(limit));
+    }
+    if !snapshots.back_edges.is_empty() {
+        let back_edges = snapshots.back_edges.iter().map(ToString::to_string);
+        table.insert("back_edges".into(), back_edges.collect::<Vec<_>>().into());
+    }
     if !snapshots.initiators.is_empty() {
         table.insert("initiators".into(), snapshots.initiators.clone().into());
     }
@@ -126,6 +134,8 @@ pub(super) fn to_json(job: &Job) -> serde_json::Value {
         .initiators()
         .iter()
         .map(|&process| topology.name(process));
+    let back_edges = topology.back_edges().iter();
+    let back_edges = back_edges.map(|&channel| topology.channel_name(channel));
     json!({
         "job": job.name(),
         "imported": job.parts().imported,
@@ -138,6 +148,8 @@ pub(super) fn to_json(job: &Job) -> serde_json::Value {
         "seed": job.seed(),
         "snapshots": {
             "mode": snapshots.mode,
+            "alignment_timeout_ms": snapshots.alignment_timeout.map(millis),
+            "back_edges": back_edges.collect::<Vec<_>>(),
             "interval_ms": millis(snapshots.interval),
             "pause_ms": millis(snapshots.pause),
             "timeout_ms": millis(snapshots.timeout),
@@ -163,6 +175,7 @@ pub(super) fn to_json(job: &Job) -> serde_json::Value {
             "recording_bytes_max": limits.recording_bytes_max,
         },
         "silence_ms": millis(job.silence()),
+        "trace": job.trace(),
         "directory": job.directory(),
     })
 }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::NodeError;
 use super::attend::{ControlEvent, Progress, Uplink};
 use super::parts::Parts;
+use super::trace_file::TraceFile;
 use crate::hold::Point;
 use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
@@ -37,6 +38,7 @@ pub(super) struct Driver<A> {
     process: Process<A>,
     streams: Streams,
     parts: Parts,
+    trace: TraceFile,
     progress: Arc<Progress>,
     uplink: Option<Uplink>,
     /// Where each process takes its inputs' streams, as the last `Prepare` said.
@@ -56,6 +58,7 @@ impl<A: Application> Driver<A> {
         process: Process<A>,
         streams: Streams,
         parts: Parts,
+        trace: TraceFile,
         progress: Arc<Progress>,
     ) -> Self {
         let now = Instant::now();
@@ -63,6 +66,7 @@ impl<A: Application> Driver<A> {
             process,
             streams,
             parts,
+            trace,
             progress,
             uplink: None,
             addresses: Vec::new(),
@@ -104,6 +108,10 @@ impl<A: Application> Driver<A> {
                 () = tokio::task::yield_now(), if busy => {}
             }
         }
+        // Only what has not been said yet: a directive may have ended the trace.
+        self.process.end_trace(&mut self.effects);
+        self.carry_out();
+        self.trace.close().await;
         self.streams.shutdown().await;
         self.ended.unwrap_or(Ok(()))
     }
@@ -273,6 +281,7 @@ impl<A: Application> Driver<A> {
                 }
             }
             Effect::Report(report) => self.report(report),
+            Effect::Trace(event) => self.trace.write(*event),
             Effect::Halt => {
                 tracing::info!("the job has ended");
                 self.ended.get_or_insert(Ok(()));

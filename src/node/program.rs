@@ -136,6 +136,7 @@ fn config(arguments: &NodeArguments) -> anyhow::Result<Config> {
         settings: Settings {
             limits: job.limits(),
             snapshot_timeout_ms: job.policy().timeout_ms,
+            trace: job.trace(),
         },
         store: job.store_url(),
         collector: match arguments.collector {

@@ -35,6 +35,7 @@ use recovery::Phase;
 use super::Topology;
 use super::events::{Directive, Holding, Order, Report};
 use super::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
+use super::mode::Taking;
 use super::records::{LogEntry, Outcome, Record};
 
 /// Requests that may wait for their turn; more are refused. A person or a script asks far less.
@@ -71,8 +72,8 @@ pub struct Collector {
     unusable: BTreeSet<SnapshotId>,
     members: Members,
     collection: Collection,
-    /// Snapshots asked for that have not begun: the asker, if any, and the initiators.
-    wanted: VecDeque<(RequestId, BTreeSet<ProcessId>)>,
+    /// Snapshots asked for that have not begun: the asker, the initiators, how they are taken.
+    wanted: VecDeque<(RequestId, BTreeSet<ProcessId>, Taking)>,
     /// Who waits for the job to run again.
     restoring: Option<RequestId>,
     /// Who asked for the end of the job, and its last snapshot once it has begun.
@@ -312,7 +313,7 @@ impl Collector {
     fn end(&mut self, reason: &str, effects: &mut Vec<CollectorEffect>) {
         self.phase = Phase::Over;
         let stopping = self.stopping.take().map(|(asker, _)| asker);
-        let wanted = self.wanted.drain(..).map(|(asker, _)| asker);
+        let wanted = self.wanted.drain(..).map(|(asker, ..)| asker);
         let waiting = self.restoring.take().into_iter().chain(stopping);
         let waiting = waiting.chain(wanted).chain(self.collection.take_askers());
         for asker in waiting {

@@ -1,11 +1,13 @@
 //! What one process contributes to a snapshot, and what can be said of it without its bytes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::application::{Application, Quantities, Setup};
+use super::clock::Clock;
 use super::frame::Batch;
 use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
 use super::mode::Mode;
@@ -22,6 +24,8 @@ pub struct Part {
     pub process: ProcessId,
     /// How the snapshot was taken.
     pub mode: Mode,
+    /// The process's vector clock when it recorded, where the job is traced.
+    pub clock: Option<Arc<Clock>>,
     /// Every output, in order.
     pub outputs: Vec<OutputPart>,
     /// Every input, in order.
@@ -35,7 +39,9 @@ pub struct OutputPart {
     pub channel: ChannelId,
     /// The last message sent before the state was recorded.
     pub sent: MessageNumber,
-    /// The sender share: messages that the marker overtook in the outbox.
+    /// The last message on the wire before the marker.
+    pub after: MessageNumber,
+    /// The sender share: the messages after that one that the marker overtook in the outbox.
     pub share: Vec<Batch>,
 }
 
@@ -46,6 +52,8 @@ pub struct InputPart {
     pub channel: ChannelId,
     /// The last message handled before the state was recorded.
     pub handled: MessageNumber,
+    /// The last message that came before the marker.
+    pub after: MessageNumber,
     /// The receiver share: what was in the inbox or came before the marker.
     pub share: Vec<Batch>,
 }
@@ -83,6 +91,9 @@ pub struct Facts {
     pub in_channels: Quantities,
     /// What the process's initial state holds.
     pub initial: Quantities,
+    /// The process's vector clock when it recorded, where the job is traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
 }
 
 impl Facts {
@@ -105,6 +116,7 @@ impl Facts {
             in_state: A::in_state(setup, state),
             in_channels,
             initial,
+            clock: part.clock.as_deref().cloned(),
         }
     }
 }
@@ -116,6 +128,9 @@ pub struct ChannelFacts {
     pub channel: ChannelId,
     /// The last message sent (at the sender) or handled (at the receiver).
     pub number: MessageNumber,
+    /// The last message before the marker; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<MessageNumber>,
     /// The messages recorded at this end, in the order they were recorded.
     pub share: Vec<Run>,
 }
@@ -132,11 +147,13 @@ impl Part {
         let outputs = self.outputs.iter().map(|output| ChannelFacts {
             channel: output.channel,
             number: output.sent,
+            after: Some(output.after),
             share: runs(&output.share),
         });
         let inputs = self.inputs.iter().map(|input| ChannelFacts {
             channel: input.channel,
             number: input.handled,
+            after: Some(input.after),
             share: runs(&input.share),
         });
         (outputs.collect(), inputs.collect())

@@ -10,7 +10,8 @@ use super::cut::{Facts, Part, Restored};
 use super::frame::{Feedback, Frame, Greeting, Hello};
 use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::link::Breach;
-use super::mode::Mode;
+use super::mode::Taking;
+use super::trace::Event;
 
 /// Something that happens to a process. Its driver says it; the core decides what it means.
 #[derive(Clone, Debug)]
@@ -77,6 +78,8 @@ pub enum Effect {
     Halt,
     /// The node cannot go on; say why and end.
     Fail(String),
+    /// Write the event down; only where the job is traced.
+    Trace(Box<Event>),
 }
 
 impl fmt::Debug for Effect {
@@ -95,6 +98,7 @@ impl fmt::Debug for Effect {
             Self::Report(report) => write!(f, "Report({report:?})"),
             Self::Halt => write!(f, "Halt"),
             Self::Fail(reason) => write!(f, "Fail({reason})"),
+            Self::Trace(event) => write!(f, "Trace({event:?})"),
         }
     }
 }
@@ -125,7 +129,7 @@ pub enum Order {
     /// The answer to a join.
     Welcome(Standing),
     /// Open this snapshot, as an initiator.
-    Trigger(SnapshotId, Mode),
+    Trigger(SnapshotId, Taking),
     /// This snapshot has ended.
     Ended {
         /// The snapshot.

@@ -4,10 +4,13 @@
 //! It is filled once, by the outbox, and read in place, by the handler; recordings and resends
 //! share it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
+use super::clock::Clock;
 use super::ids::{Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, SnapshotId};
-use super::mode::Mode;
+use super::mode::Taking;
 
 /// The bytes that the length of a message takes in a batch.
 pub const LENGTH_BYTES: usize = 4;
@@ -30,8 +33,11 @@ pub enum Frame {
 pub struct Marker {
     /// The snapshot it belongs to.
     pub snapshot: SnapshotId,
-    /// How the snapshot is taken; the mode travels in the marker.
-    pub mode: Mode,
+    /// How the snapshot is taken.
+    pub taking: Taking,
+    /// How much of the limit T, if there is one, was used when the marker went on the wire. Once
+    /// it is all used, the marker overtakes what waits in the receiver's inbox.
+    pub used_ms: u64,
     /// Its own number on the channel.
     pub ordinal: MarkerOrdinal,
     /// The last message put on the wire before it.
@@ -46,6 +52,8 @@ pub struct Batch {
     first: MessageNumber,
     count: u32,
     packed: Bytes,
+    /// The clock of the event that sent them, where the job is traced.
+    clock: Option<Arc<Clock>>,
 }
 
 impl Batch {
@@ -67,6 +75,7 @@ impl Batch {
             first,
             count,
             packed,
+            clock: None,
         })
     }
 
@@ -77,7 +86,20 @@ impl Batch {
             first,
             count,
             packed,
+            clock: None,
         }
+    }
+
+    /// The same messages, sent by an event with this clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Option<Arc<Clock>>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The clock of the event that sent the messages, where the job is traced.
+    pub fn clock(&self) -> Option<&Arc<Clock>> {
+        self.clock.as_ref()
     }
 
     /// The number of the first message.
@@ -136,11 +158,13 @@ impl Batch {
             first: self.first,
             count,
             packed: self.packed.slice(..at),
+            clock: self.clock.clone(),
         };
         let back = Self {
             first: MessageNumber::new(self.first.get() + u64::from(count)),
             count: self.count - count,
             packed: self.packed.slice(at..),
+            clock: self.clock,
         };
         (Some(front), Some(back))
     }

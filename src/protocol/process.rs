@@ -26,16 +26,17 @@ mod channels;
 mod restart;
 mod snapshots;
 mod state;
+mod traced;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::application::{Application, Outputs, Pace, Quantities, Refusal, Setup};
-use super::cut;
 use super::events::{Effect, Holding, Input};
 use super::frame::{Frame, Hello};
 use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::link::{Inbox, Limits, Outbox};
 use super::recording::Recording;
+use super::trace::{Tracer, What};
 
 /// How a process behaves apart from its application; from the job file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +45,8 @@ pub struct Settings {
     pub limits: Limits,
     /// A recording not on disk after this is ended, whatever the collector says.
     pub snapshot_timeout_ms: u64,
+    /// Whether it says what happens in it, event by event.
+    pub trace: bool,
 }
 
 /// Which generation the process is in, and how far.
@@ -105,6 +108,7 @@ pub struct Process<A> {
     recordings: BTreeMap<SnapshotId, Recording>,
     ended: Ended,
     now_ms: u64,
+    tracer: Option<Tracer>,
 }
 
 impl<A: Application> Process<A> {
@@ -126,6 +130,9 @@ impl<A: Application> Process<A> {
                 .filter(|&output| !topology.on_common_cycle(input, outputs[output]));
             gates.collect()
         });
+        let tracer = settings
+            .trace
+            .then(|| Tracer::new(setup.process, topology.processes().len()));
         Ok(Self {
             initial,
             gates: gates.collect(),
@@ -142,6 +149,7 @@ impl<A: Application> Process<A> {
             recordings: BTreeMap::new(),
             ended: Ended::default(),
             now_ms: 0,
+            tracer,
         })
     }
 
@@ -339,23 +347,29 @@ impl<A: Application> Process<A> {
         if self.pace().is_none() {
             return;
         }
+        self.begin_event();
         let application = self
             .application
             .as_mut()
             .expect("a running process has one");
         self.pace = application.tick(&mut Outputs::new(&mut self.outboxes));
+        self.end_event(|| What::Tick, effects);
         self.check_outboxes(effects);
     }
 
     fn command(&mut self, command: &str, effects: &mut Vec<Effect>) {
-        let outcome = match (self.phase, &mut self.application) {
-            (Phase::Running(_), Some(application)) => {
-                let outcome = application.command(command, &mut Outputs::new(&mut self.outboxes));
-                self.wake();
-                outcome
-            }
-            _ => Err(Refusal("the process is not running".to_owned())),
-        };
+        if self.running().is_none() {
+            let refusal = Refusal("the process is not running".to_owned());
+            return effects.push(Effect::Commanded(Err(refusal)));
+        }
+        self.begin_event();
+        let application = self
+            .application
+            .as_mut()
+            .expect("a running process has one");
+        let outcome = application.command(command, &mut Outputs::new(&mut self.outboxes));
+        self.end_event(|| What::Command(command.to_owned()), effects);
+        self.wake();
         effects.push(Effect::Commanded(outcome));
         self.check_outboxes(effects);
     }
@@ -364,34 +378,6 @@ impl<A: Application> Process<A> {
     fn wake(&mut self) {
         if self.pace == Pace::Idle {
             self.pace = Pace::Now;
-        }
-    }
-
-    fn initial_part(&self) -> cut::Part {
-        let topology = &self.setup.topology;
-        let outputs = topology
-            .outputs(self.id())
-            .into_iter()
-            .map(|channel| cut::OutputPart {
-                channel,
-                sent: Default::default(),
-                share: Vec::new(),
-            });
-        let inputs = topology
-            .inputs(self.id())
-            .into_iter()
-            .map(|channel| cut::InputPart {
-                channel,
-                handled: Default::default(),
-                share: Vec::new(),
-            });
-        cut::Part {
-            snapshot: SnapshotId::default(),
-            generation: Generation::default(),
-            process: self.id(),
-            mode: super::mode::Mode::Classic,
-            outputs: outputs.collect(),
-            inputs: inputs.collect(),
         }
     }
 }

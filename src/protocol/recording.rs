@@ -1,13 +1,15 @@
 //! What one process is collecting for one open snapshot.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::clock::Clock;
 use super::cut::{InputPart, OutputPart, Part};
 use super::events::StoredPart;
 use super::frame::{Batch, Frame, Marker};
-use super::ids::{ChannelId, Generation, ProcessId, SnapshotId};
+use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
 use super::link::{Inbox, Outbox};
-use super::mode::Mode;
+use super::mode::{Mode, Taking};
 
 /// How far a recording is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +34,8 @@ pub(super) struct Recording {
     /// Outputs whose marker has not been handed to the driver.
     markers_waiting: BTreeSet<ChannelId>,
     bytes: u64,
+    /// The process's clock when it recorded, where the job is traced.
+    clock: Option<Arc<Clock>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +49,7 @@ impl Recording {
     /// an inbox ahead of the snapshot's marker is in the channel. `closed` is the input whose
     /// marker has just been taken from its head, so that nothing was ahead of it.
     pub(super) fn begin(
-        (snapshot, mode): (SnapshotId, Mode),
+        (snapshot, taking): (SnapshotId, Taking),
         recorded_ms: u64,
         inboxes: &[Inbox],
         outboxes: &[Outbox],
@@ -70,6 +74,7 @@ impl Recording {
             let part = InputPart {
                 channel,
                 handled,
+                after: MessageNumber::default(),
                 share,
             };
             inputs.push(InputRecording { part, open });
@@ -77,18 +82,26 @@ impl Recording {
         let outputs = outboxes.iter().map(|outbox| OutputPart {
             channel: outbox.channel(),
             sent: outbox.sent(),
+            after: outbox.sent(),
             share: Vec::new(),
         });
         Self {
             snapshot,
-            mode,
+            mode: taking.mode,
             recorded_ms,
             stage: Stage::Open,
             inputs,
             outputs: outputs.collect(),
             markers_waiting: outboxes.iter().map(Outbox::channel).collect(),
             bytes,
+            clock: None,
         }
+    }
+
+    /// When it was, by the process's vector clock.
+    pub(super) fn clocked(mut self, clock: Option<Arc<Clock>>) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// A new batch has come in on an input: it is in the channel unless the marker has come.
@@ -161,6 +174,7 @@ impl Recording {
             generation,
             process,
             mode: self.mode,
+            clock: self.clock.take(),
             outputs: std::mem::take(&mut self.outputs),
             inputs: self.inputs.drain(..).map(|input| input.part).collect(),
         })

@@ -41,6 +41,9 @@ pub struct Begun {
     pub snapshot: SnapshotId,
     /// The generation it is of.
     pub generation: Generation,
+    /// How it is taken.
+    #[serde(default)]
+    pub mode: Mode,
     /// The leadership that began it.
     pub term: Term,
     /// Tells this collector's writes from another's.

@@ -1,5 +1,7 @@
 //! Which processes there are and which channels connect them; what follows from the graph alone.
 
+mod back_edges;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -27,6 +29,9 @@ pub enum TopologyError {
     /// A channel from a process to itself.
     #[error("channel {0} leads from a process to itself")]
     SelfChannel(ChannelId),
+    /// The named back edges leave a cycle, through these processes.
+    #[error("without the back edges there is still a cycle through {}", .0.join(", "))]
+    Cycle(Vec<String>),
 }
 
 /// The processes and channels of a job. Immutable; shared by everything that runs in it.
@@ -37,6 +42,7 @@ pub struct Topology {
     /// The strongly connected component of each process.
     component: Vec<u32>,
     roots: Vec<ProcessId>,
+    back_edges: BTreeSet<ChannelId>,
 }
 
 impl Topology {
@@ -79,12 +85,15 @@ impl Topology {
             }
         }
         let roots = roots(&components, &component, &channels);
-        Ok(Self {
+        let mut topology = Self {
             names,
             channels,
             component,
             roots,
-        })
+            back_edges: BTreeSet::new(),
+        };
+        topology.back_edges = topology.search(topology.roots.iter().copied());
+        Ok(topology)
     }
 
     /// All processes, in order.
@@ -172,7 +181,7 @@ impl Topology {
     }
 
     /// The first process of each root component: together they reach every process, and no
-    /// smaller set does.
+    /// smaller set does. Where back edges are named, the processes that have no other inputs.
     pub fn default_initiators(&self) -> &[ProcessId] {
         &self.roots
     }

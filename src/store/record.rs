@@ -125,11 +125,13 @@ fn in_place(right: bool, path: &Path) -> Result<(), StoreError> {
 mod tests {
     use super::*;
     use crate::protocol::ids::{Generation, Term};
+    use crate::protocol::mode::Mode;
 
     fn record() -> Record {
         Record::Begun(Begun {
             snapshot: SnapshotId::new(42),
             generation: Generation::new(7),
+            mode: Mode::Classic,
             term: Term::new(2),
             nonce: u64::MAX,
         })

@@ -50,6 +50,7 @@ fn begun(snapshot: SnapshotId) -> Record {
     Record::Begun(Begun {
         snapshot,
         generation: Generation::new(1),
+        mode: Mode::Classic,
         term: Term::new(1),
         nonce: 1,
     })

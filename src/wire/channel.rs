@@ -1,13 +1,17 @@
 //! The words on a channel's stream. What a peer says is checked here, once: behind this floor
 //! a word is well formed, if not necessarily true.
 
+use std::sync::Arc;
+
 use super::pb::to_receiver::Word as ToReceiver;
 use super::pb::to_sender::Word as ToSender;
 use super::{mode, pb};
+use crate::protocol::clock::Clock;
 use crate::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Malformed, Marker};
 use crate::protocol::ids::{
     ChannelId, Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, ProcessId, SnapshotId,
 };
+use crate::protocol::mode::Taking;
 
 /// A peer says what no correct peer says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,13 +72,16 @@ pub fn frame_word(frame: Frame) -> pb::ToReceiver {
             first: batch.first().get(),
             count: batch.count(),
             packed: batch.packed().clone(),
+            clock: clock_counts(&batch),
         }),
         Frame::Marker(marker) => ToReceiver::Marker(pb::Marker {
             snapshot: marker.snapshot.get(),
-            mode: mode::number(marker.mode),
+            mode: mode::number(marker.taking.mode),
             ordinal: marker.ordinal.get(),
             after: marker.after.get(),
             sent: marker.sent.get(),
+            limit_ms: marker.taking.limit_ms,
+            used_ms: marker.used_ms,
         }),
     };
     pb::ToReceiver { word: Some(word) }
@@ -136,14 +143,25 @@ pub fn read_frame(word: pb::ToReceiver) -> Result<Frame, WireError> {
     match word.word.ok_or(WireError::Empty)? {
         ToReceiver::Hello(_) => Err(unexpected("a frame", "a second hello")),
         ToReceiver::Messages(messages) => Ok(Frame::Messages(batch(messages)?)),
-        ToReceiver::Marker(marker) => Ok(Frame::Marker(Marker {
-            snapshot: SnapshotId::new(positive("snapshot", marker.snapshot)?),
-            mode: mode::of(marker.mode).ok_or(WireError::Mode(marker.mode))?,
-            ordinal: MarkerOrdinal::new(positive("ordinal", marker.ordinal)?),
-            after: MessageNumber::new(marker.after),
-            sent: MessageNumber::new(marker.sent),
-        })),
+        ToReceiver::Marker(marker) => read_marker(&marker).map(Frame::Marker),
     }
+}
+
+fn read_marker(marker: &pb::Marker) -> Result<Marker, WireError> {
+    let mode = mode::of(marker.mode).ok_or(WireError::Mode(marker.mode))?;
+    // What is on the wire was sent; what was sent after the recording is behind the marker.
+    if marker.after > marker.sent {
+        let (field, value) = ("after", marker.after);
+        return Err(WireError::Field { field, value });
+    }
+    Ok(Marker {
+        snapshot: SnapshotId::new(positive("snapshot", marker.snapshot)?),
+        taking: Taking::new(mode, marker.limit_ms),
+        used_ms: marker.used_ms,
+        ordinal: MarkerOrdinal::new(positive("ordinal", marker.ordinal)?),
+        after: MessageNumber::new(marker.after),
+        sent: MessageNumber::new(marker.sent),
+    })
 }
 
 /// Reads the receiver's first word.
@@ -201,11 +219,18 @@ impl TryFrom<pb::Feedback> for Feedback {
     }
 }
 
+/// The clock of a batch as it is sent and stored: nothing, where the job is not traced.
+pub(super) fn clock_counts(batch: &Batch) -> Vec<u64> {
+    let counts = batch.clock().map(|clock| clock.counts().to_vec());
+    counts.unwrap_or_default()
+}
+
 fn batch(messages: pb::Messages) -> Result<Batch, WireError> {
     let pb::Messages {
         first,
         count,
         packed,
+        clock,
     } = messages;
     // The numbers of all of them, and the next, must be numbers.
     if first.checked_add(count.into()).is_none() {
@@ -215,6 +240,7 @@ fn batch(messages: pb::Messages) -> Result<Batch, WireError> {
         });
     }
     Batch::new(MessageNumber::new(first), count, packed)
+        .map(|batch| batch.with_clock(Clock::of_counts(clock).map(Arc::new)))
         .map_err(|source| WireError::Batch { first, source })
 }
 
@@ -243,6 +269,7 @@ mod tests {
                 first,
                 count,
                 packed,
+                clock: vec![2, 7],
             })),
         }
     }
@@ -254,7 +281,9 @@ mod tests {
                 mode,
                 ordinal,
                 after: 7,
-                sent: 7,
+                sent: 9,
+                limit_ms: (mode == 2).then_some(500),
+                used_ms: 20,
             })),
         }
     }
@@ -290,8 +319,9 @@ mod tests {
         let (channel, said) = hello();
         assert_eq!(read_hello(hello_word(channel, &said)), Ok((channel, said)));
         let batch = read_frame(messages(5, 2, b"\x01\0\0\0a\0\0\0\0")).expect("well formed");
-        let marker = read_frame(marker(42, 1, 3)).expect("well formed");
-        for frame in [batch, marker] {
+        let markers =
+            [1, 2, 3, 4].map(|mode| read_frame(marker(42, mode, 3)).expect("well formed"));
+        for frame in markers.into_iter().chain([batch]) {
             let bytes = frame_word(frame.clone()).encode_to_vec();
             let word = pb::ToReceiver::decode(&bytes[..]).expect("what was encoded");
             assert_eq!(read_frame(word), Ok(frame));
@@ -338,6 +368,11 @@ mod tests {
         assert_eq!(read_frame(marker(1, 9, 1)), Err(WireError::Mode(9)));
         assert!(read_frame(marker(0, 1, 1)).is_err());
         assert!(read_frame(marker(1, 1, 0)).is_err());
+        let mut ahead = marker(1, 3, 1);
+        if let Some(ToReceiver::Marker(marker)) = &mut ahead.word {
+            marker.after = marker.sent + 1;
+        }
+        assert!(read_frame(ahead).is_err(), "more on the wire than was sent");
         let mut nothing_next = feedback();
         nothing_next.next = MessageNumber::new(0);
         assert!(read_feedback(feedback_word(nothing_next)).is_err());

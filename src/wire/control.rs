@@ -5,7 +5,7 @@
 
 use crate::protocol::events::{Directive, Holding, Join, Order, Report, Standing, StoredPart};
 use crate::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
-use crate::protocol::mode::Mode;
+use crate::protocol::mode::{Mode, Taking};
 
 use super::pb::collector_word::Word as CollectorWord;
 use super::pb::node_word::Word as NodeWord;
@@ -143,9 +143,10 @@ pub fn directive(directive: Directive, addresses: Vec<String>) -> pb::CollectorW
             open: standing.open.into_iter().map(SnapshotId::get).collect(),
             complete: standing.complete.get(),
         }),
-        Order::Trigger(snapshot, mode) => CollectorWord::Trigger(pb::Trigger {
+        Order::Trigger(snapshot, taking) => CollectorWord::Trigger(pb::Trigger {
             snapshot: snapshot.get(),
-            mode: mode::number(mode),
+            mode: mode::number(taking.mode),
+            limit_ms: taking.limit_ms,
         }),
         Order::Ended {
             snapshot,
@@ -231,7 +232,8 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
                 complete: SnapshotId::new(standing.complete),
             }),
             CollectorWord::Trigger(trigger) => {
-                Order::Trigger(SnapshotId::new(trigger.snapshot), read_mode(trigger.mode)?)
+                let taking = Taking::new(read_mode(trigger.mode)?, trigger.limit_ms);
+                Order::Trigger(SnapshotId::new(trigger.snapshot), taking)
             }
             CollectorWord::Ended(ended) => Order::Ended {
                 snapshot: SnapshotId::new(ended.snapshot),

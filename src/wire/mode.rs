@@ -7,6 +7,9 @@ use crate::protocol::mode::Mode;
 pub(super) const fn number(mode: Mode) -> u32 {
     match mode {
         Mode::Classic => 1,
+        Mode::Aligned => 2,
+        Mode::Unaligned => 3,
+        Mode::AtLeastOnce => 4,
     }
 }
 
@@ -14,6 +17,9 @@ pub(super) const fn number(mode: Mode) -> u32 {
 pub(super) const fn of(number: u32) -> Option<Mode> {
     match number {
         1 => Some(Mode::Classic),
+        2 => Some(Mode::Aligned),
+        3 => Some(Mode::Unaligned),
+        4 => Some(Mode::AtLeastOnce),
         _ => None,
     }
 }
@@ -21,11 +27,14 @@ pub(super) const fn of(number: u32) -> Option<Mode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::mode::MODES;
 
     #[test]
     fn modes_keep_their_numbers() {
-        assert_eq!(number(Mode::Classic), 1);
-        assert_eq!(of(1), Some(Mode::Classic));
-        assert_eq!(of(0), None);
+        assert_eq!(MODES.map(number), [1, 2, 3, 4]);
+        for mode in MODES {
+            assert_eq!(of(number(mode)), Some(mode));
+        }
+        assert_eq!((of(0), of(5)), (None, None));
     }
 }

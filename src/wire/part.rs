@@ -11,14 +11,18 @@
 mod error;
 mod recount;
 
+use std::sync::Arc;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message as _;
 
 pub use error::PartError;
 pub use recount::recount;
 
+use super::channel::clock_counts;
 use super::{mode, pb};
 use crate::protocol::application::Quantities;
+use crate::protocol::clock::Clock;
 use crate::protocol::cut::{Facts, InputPart, OutputPart, Part, Restored};
 use crate::protocol::events::StoredPart;
 use crate::protocol::frame::Batch;
@@ -27,7 +31,7 @@ use crate::protocol::ids::{ChannelId, Generation, MessageNumber, ProcessId, Snap
 const MAGIC: &[u8; 8] = b"CUTLPART";
 
 /// The form of part files this program writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const HEADER_BYTES: usize = MAGIC.len() + 4 + 8;
 const CHECKSUM_BYTES: usize = 4;
@@ -85,6 +89,7 @@ impl PartFile {
             in_state: self.in_state.clone().into_iter().collect(),
             in_channels: self.in_channels.clone().into_iter().collect(),
             initial: self.initial.clone().into_iter().collect(),
+            clock: self.clock_counts(),
         };
         let length = body.encoded_len();
         let mut file = BytesMut::with_capacity(HEADER_BYTES + length + CHECKSUM_BYTES);
@@ -110,13 +115,15 @@ impl PartFile {
             generation: Generation::new(body.generation),
             process,
             mode: mode::of(body.mode).ok_or(PartError::UnknownMode(body.mode))?,
+            clock: Clock::of_counts(body.clock).map(Arc::new),
             outputs: ends(
                 process,
                 End::Output,
                 body.outputs,
-                |channel, number, share| OutputPart {
+                |channel, number, after, share| OutputPart {
                     channel,
                     sent: number,
+                    after,
                     share,
                 },
             )?,
@@ -124,9 +131,10 @@ impl PartFile {
                 process,
                 End::Input,
                 body.inputs,
-                |channel, number, share| InputPart {
+                |channel, number, after, share| InputPart {
                     channel,
                     handled: number,
+                    after,
                     share,
                 },
             )?,
@@ -195,7 +203,13 @@ impl PartFile {
             in_state: self.in_state.clone(),
             in_channels: self.in_channels.clone(),
             initial: self.initial.clone(),
+            clock: self.part.clock.as_deref().cloned(),
         }
+    }
+
+    fn clock_counts(&self) -> Vec<u64> {
+        let counts = self.part.clock.as_ref();
+        counts.map_or_else(Vec::new, |clock| clock.counts().to_vec())
     }
 
     /// Whether this is the part that a node is to restore.
@@ -279,18 +293,24 @@ fn mask(checksum: u32) -> u32 {
 }
 
 fn output_to_pb(output: &OutputPart) -> pb::ChannelPart {
-    end_to_pb(output.channel, output.sent, &output.share)
+    end_to_pb(output.channel, output.sent, output.after, &output.share)
 }
 
 fn input_to_pb(input: &InputPart) -> pb::ChannelPart {
-    end_to_pb(input.channel, input.handled, &input.share)
+    end_to_pb(input.channel, input.handled, input.after, &input.share)
 }
 
-fn end_to_pb(channel: ChannelId, number: MessageNumber, share: &[Batch]) -> pb::ChannelPart {
+fn end_to_pb(
+    channel: ChannelId,
+    number: MessageNumber,
+    after: MessageNumber,
+    share: &[Batch],
+) -> pb::ChannelPart {
     let share = share.iter().map(|batch| pb::RecordedMessages {
         first: batch.first().get(),
         count: batch.count(),
         packed: batch.packed().clone(),
+        clock: clock_counts(batch),
     });
     pb::ChannelPart {
         from: channel.from.get(),
@@ -298,6 +318,7 @@ fn end_to_pb(channel: ChannelId, number: MessageNumber, share: &[Batch]) -> pb::
         nth: channel.nth,
         number: number.get(),
         share: share.collect(),
+        after: after.get(),
     }
 }
 
@@ -312,7 +333,7 @@ fn ends<T>(
     process: ProcessId,
     end: End,
     read: Vec<pb::ChannelPart>,
-    make: impl Fn(ChannelId, MessageNumber, Vec<Batch>) -> T,
+    make: impl Fn(ChannelId, MessageNumber, MessageNumber, Vec<Batch>) -> T,
 ) -> Result<Vec<T>, PartError> {
     let mut last = None;
     let mut made = Vec::with_capacity(read.len());
@@ -343,6 +364,7 @@ fn ends<T>(
         made.push(make(
             channel,
             MessageNumber::new(channel_part.number),
+            MessageNumber::new(channel_part.after),
             share,
         ));
     }
@@ -352,7 +374,8 @@ fn ends<T>(
 fn batch_of(read: pb::RecordedMessages) -> Option<Batch> {
     // The number behind the last message must exist too: it is what the next one would get.
     read.first.checked_add(u64::from(read.count))?;
-    Batch::new(MessageNumber::new(read.first), read.count, read.packed).ok()
+    let batch = Batch::new(MessageNumber::new(read.first), read.count, read.packed).ok()?;
+    Some(batch.with_clock(Clock::of_counts(read.clock).map(Arc::new)))
 }
 
 #[cfg(test)]

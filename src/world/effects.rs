@@ -78,6 +78,7 @@ impl<A: Application> World<A> {
                     control.up.push_back(Up::Said(report));
                 }
             }
+            Effect::Trace(event) => self.trace.push(*event),
             Effect::Halt => {}
             Effect::Fail(reason) => {
                 self.notices.push(Notice::Failed(process, reason));

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use super::World;
 
 impl<A> World<A> {
-    /// What decides the future. The job never changes; what was noticed and answered is told to
+    /// What decides the future. The job never changes; what was noticed, answered or traced is told to
     /// those who watch and comes back to nobody. Time is part of it, but moves only when it is
     /// chosen to: [`Fault::Pass`](super::Fault::Pass).
     fn decisive(&self) -> impl Hash + Eq + '_
@@ -16,6 +16,7 @@ impl<A> World<A> {
             job: _,
             notices: _,
             answers: _,
+            trace: _,
             nodes,
             links,
             control,

@@ -41,6 +41,7 @@ impl Job {
         let initiators = topology.processes().collect::<BTreeSet<_>>();
         let policy = Policy {
             mode: Mode::Classic,
+            alignment_timeout_ms: None,
             interval_ms: 0,
             pause_min_ms: 0,
             timeout_ms: 60_000,

@@ -216,6 +216,7 @@ impl Still {
             in_state: money(MONEY),
             in_channels: Quantities::new(),
             initial: money(MONEY),
+            clock: None,
         };
         let part = Box::new(StoredPart {
             bytes: 10,

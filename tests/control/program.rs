@@ -125,7 +125,7 @@ async fn killed_in_a_snapshot(job: &Job, point: Point) -> [Vec<Told>; 3] {
     let mut client = job.client().await;
     let asked = tokio::spawn(async move { client.snapshot_to_its_end(Vec::new()).await });
     program.stops(job, point).await;
-    let triggered = Order::Trigger(S1, job.policy.mode);
+    let triggered = Order::Trigger(S1, job.policy.mode.into());
     for node in &mut nodes {
         node.hears(|told| *told == Told::Order(triggered.clone(), None))
             .await;

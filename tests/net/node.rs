@@ -116,7 +116,8 @@ pub(crate) fn message(number: u64, bytes: usize) -> Frame {
 pub(crate) fn marker(ordinal: u64, after: u64) -> Frame {
     Frame::Marker(Marker {
         snapshot: SnapshotId::new(ordinal),
-        mode: Mode::Classic,
+        taking: Mode::Classic.into(),
+        used_ms: 0,
         ordinal: MarkerOrdinal::new(ordinal),
         after: MessageNumber::new(after),
         sent: MessageNumber::new(after),

@@ -36,6 +36,7 @@ async fn peers_that_speak_nonsense_are_dropped_and_harm_nobody() {
         first: 1,
         count: 2,
         packed: Bytes::from_static(b"\0\0\0\0"),
+        clock: Vec::new(),
     };
     let torn = pb::ToReceiver {
         word: Some(pb::to_receiver::Word::Messages(torn)),

@@ -282,6 +282,7 @@ impl Desk {
             in_state: Default::default(),
             in_channels: Default::default(),
             initial: Default::default(),
+            clock: None,
         };
         let part = StoredPart {
             bytes: 1,

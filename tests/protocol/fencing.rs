@@ -130,7 +130,7 @@ fn orders_about_a_generation_that_is_over_change_nothing() {
 fn the_word_of_an_older_term_changes_nothing() {
     let mut solo = taken_back();
     for order in [
-        Order::Trigger(s(8), Mode::Classic),
+        Order::Trigger(s(8), Mode::Classic.into()),
         Order::Prepare(G3, s(0)),
         Order::Ended {
             snapshot: s(9),
@@ -148,7 +148,7 @@ fn the_word_of_an_older_term_changes_nothing() {
         );
     }
     assert!(
-        captured(&solo.told(T2, Order::Trigger(s(8), Mode::Classic))),
+        captured(&solo.told(T2, Order::Trigger(s(8), Mode::Classic.into()))),
         "of its own it does"
     );
 }

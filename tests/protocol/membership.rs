@@ -263,9 +263,7 @@ fn a_run_that_did_not_arrive_is_said_again() {
         [(p(2), Order::Run(g(2)))]
     );
     // And what was triggered behind it, before the stream broke.
-    desk.ask(Request::Snapshot {
-        initiators: BTreeSet::from([p(2)]),
-    });
+    desk.ask(Request::snapshot(BTreeSet::from([p(2)])));
     desk.settle(&mut store);
     desk.told.clear();
     desk.gone(2, 1);

@@ -140,9 +140,7 @@ fn markers_are_taken_while_messages_are_not() {
         world.command(p(2), "send p2→p3 9");
     }
     world.command(p(1), "send p1→p2 9");
-    world.ask(Request::Snapshot {
-        initiators: BTreeSet::from([p(1), p(4)]),
-    });
+    world.ask(Request::snapshot(BTreeSet::from([p(1), p(4)])));
     run_without(&mut world, send("p2→p3"));
     assert!(
         !takable(&world, "p1→p2"),

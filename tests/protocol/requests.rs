@@ -69,11 +69,11 @@ fn initiators_that_do_not_reach_everyone_are_refused_naming_the_unreached() {
         &Conduct::default(),
     ));
     let initiators = BTreeSet::from([p(2)]);
-    let asker = world.ask(Request::Snapshot { initiators });
+    let asker = world.ask(Request::snapshot(initiators));
     let why = "no marker would reach p1: name more initiators".to_owned();
     assert_eq!(world.answer(asker), Some(&Err(why)));
     let initiators = BTreeSet::from([p(3), p(1)]);
-    world.ask(Request::Snapshot { initiators });
+    world.ask(Request::snapshot(initiators));
     assert!(world.stabilize(STEPS_MAX));
     assert!(manifest(&world, 1).unwrap().is_complete());
 }

@@ -63,7 +63,8 @@ pub(crate) fn batch(first: u64, lengths: &[usize]) -> Frame {
 pub(crate) fn marker(snapshot: u64, ordinal: u64, after: u64) -> Frame {
     Frame::Marker(Marker {
         snapshot: s(snapshot),
-        mode: Mode::Classic,
+        taking: Mode::Classic.into(),
+        used_ms: 0,
         ordinal: k(ordinal),
         after: m(after),
         sent: m(after),
@@ -107,6 +108,7 @@ pub(crate) fn on_disk(part: &Part) -> Box<StoredPart> {
             in_state: Default::default(),
             in_channels: Default::default(),
             initial: Default::default(),
+            clock: part.clock.as_deref().cloned(),
         },
     })
 }
@@ -129,6 +131,7 @@ impl Solo {
         let settings = Settings {
             limits,
             snapshot_timeout_ms: TIMEOUT_MS,
+            trace: false,
         };
         let process = Process::new(setup, settings, OWN).unwrap();
         Self { process }
@@ -153,7 +156,7 @@ impl Solo {
     }
 
     pub(crate) fn trigger(&mut self, snapshot: u64) -> Vec<Effect> {
-        self.told(T1, Order::Trigger(s(snapshot), Mode::Classic))
+        self.told(T1, Order::Trigger(s(snapshot), Mode::Classic.into()))
     }
 
     pub(crate) fn hello(&self, generation: Generation, incarnation: Incarnation) -> Hello {
@@ -301,6 +304,7 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         .map(|channel| OutputPart {
             channel,
             sent: m(0),
+            after: m(0),
             share: Vec::new(),
         });
     let inputs = topology
@@ -309,6 +313,7 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         .map(|channel| InputPart {
             channel,
             handled: m(0),
+            after: m(0),
             share: Vec::new(),
         });
     let part = Part {
@@ -316,6 +321,7 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         generation: G1,
         process,
         mode: Mode::Classic,
+        clock: None,
         outputs: outputs.collect(),
         inputs: inputs.collect(),
     };

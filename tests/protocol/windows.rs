@@ -39,9 +39,7 @@ fn nobody_is_triggered_before_the_begin_record_stands() {
 fn the_named_initiators_are_triggered_and_no_others() {
     let mut store = Store::default();
     let mut desk = Desk::running(3, policy(), &mut store);
-    desk.ask(Request::Snapshot {
-        initiators: BTreeSet::from([p(2), p(3)]),
-    });
+    desk.ask(Request::snapshot(BTreeSet::from([p(2), p(3)])));
     desk.settle(&mut store);
     assert_eq!(desk.triggered(), [p(2), p(3)]);
 }

@@ -22,6 +22,7 @@ pub(crate) const STEPS_MAX: usize = 50_000;
 pub(crate) fn policy() -> Policy {
     Policy {
         mode: Mode::Classic,
+        alignment_timeout_ms: None,
         interval_ms: 0,
         pause_min_ms: 0,
         timeout_ms: TIMEOUT_MS,
@@ -43,6 +44,7 @@ pub(crate) fn job(processes: u32, channels: &[&str], limits: Limits, conduct: &C
         process: Settings {
             limits,
             snapshot_timeout_ms: TIMEOUT_MS,
+            trace: false,
         },
         policy: policy(),
     }
@@ -58,9 +60,7 @@ pub(crate) fn started(job: Job) -> World<Diary> {
 
 /// A snapshot with the job's own initiators.
 pub(crate) fn snapshot() -> Request {
-    Request::Snapshot {
-        initiators: BTreeSet::new(),
-    }
+    Request::snapshot(BTreeSet::new())
 }
 
 pub(crate) fn p(number: u32) -> ProcessId {

@@ -83,9 +83,7 @@ pub(crate) fn plans(faults: bool) -> impl Strategy<Value = Plan> {
 }
 
 pub(crate) fn snapshot_request() -> Request {
-    Request::Snapshot {
-        initiators: BTreeSet::new(),
-    }
+    Request::snapshot(BTreeSet::new())
 }
 
 pub(crate) fn tick_all(world: &mut World<Chatter>) {
@@ -129,9 +127,11 @@ impl Plan {
             process: Settings {
                 limits,
                 snapshot_timeout_ms: 10_000,
+                trace: false,
             },
             policy: Policy {
                 mode: Mode::Classic,
+                alignment_timeout_ms: None,
                 interval_ms: 0,
                 pause_min_ms: 0,
                 timeout_ms: 10_000,
@@ -192,7 +192,7 @@ impl Plan {
                 let initiators: BTreeSet<_> = topology.processes().collect();
                 if kind < 3 {
                     seen.several_initiators += u64::from(initiators.len() > 1);
-                    world.ask(Request::Snapshot { initiators });
+                    world.ask(Request::snapshot(initiators));
                 } else {
                     world.ask(snapshot_request());
                 }

@@ -72,9 +72,11 @@ impl Stage {
             process: Settings {
                 limits: Limits::default(),
                 snapshot_timeout_ms: 10_000,
+                trace: false,
             },
             policy: Policy {
                 mode: Mode::Classic,
+                alignment_timeout_ms: None,
                 interval_ms: 0,
                 pause_min_ms: 0,
                 timeout_ms: 10_000,
@@ -133,7 +135,7 @@ impl Stage {
             ["pass", ms] => world.apply(&Choice::Fault(Fault::Pass(ms.parse().unwrap()))),
             ["snapshot", initiators @ ..] => {
                 let initiators = initiators.iter().map(|name| process(world, name)).collect();
-                world.ask(Request::Snapshot { initiators });
+                world.ask(Request::snapshot(initiators));
             }
             ["restore"] => drop(world.ask(Request::Restore(None))),
             ["restore", id] => drop(world.ask(Request::Restore(Some(id.parse().unwrap())))),

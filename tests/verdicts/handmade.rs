@@ -55,6 +55,7 @@ impl Books {
             .map(|channel| OutputPart {
                 channel,
                 sent: MessageNumber::new(books(channel).0),
+                after: MessageNumber::new(books(channel).0),
                 share: Vec::new(),
             });
         let inputs = topology
@@ -63,6 +64,7 @@ impl Books {
             .map(|channel| InputPart {
                 channel,
                 handled: MessageNumber::new(books(channel).1),
+                after: MessageNumber::new(books(channel).0),
                 share: books(channel)
                     .2
                     .iter()
@@ -76,6 +78,7 @@ impl Books {
                 generation: Generation::new(1),
                 process,
                 mode: Mode::Classic,
+                clock: None,
                 outputs: outputs.collect(),
                 inputs: inputs.collect(),
             },
@@ -131,6 +134,7 @@ impl Stored {
         let begun = Begun {
             snapshot: S1,
             generation,
+            mode: Mode::Classic,
             term,
             nonce: 1,
         };

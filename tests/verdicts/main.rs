@@ -11,6 +11,7 @@ use std::fs;
 use cutline::check::{Answer, Verdicts, Verified};
 use cutline::protocol::events::StoredPart;
 use cutline::protocol::ids::{Generation, ProcessId, Term};
+use cutline::protocol::mode::Mode;
 use cutline::protocol::records::{Begun, End, Outcome, Record};
 use handmade::{Books, S1, Stored};
 
@@ -244,6 +245,7 @@ async fn an_aborted_snapshot_is_not_complete_and_says_why() {
     let begun = Begun {
         snapshot: S1,
         generation: Generation::new(1),
+        mode: Mode::Classic,
         term: Term::new(1),
         nonce: 1,
     };

@@ -7,7 +7,9 @@ use tokio::time::sleep;
 
 use super::read::{open, records};
 use super::{CommandError, Progress, Reply, id, told};
-use crate::control::client::{ClientError, JobClient, JobStatus, ProcessStatus, SnapshotEnd};
+use crate::control::client::{
+    ClientError, JobClient, JobStatus, ProcessStatus, SnapshotEnd, WantedSnapshot,
+};
 use crate::control::directory::JobDirectory;
 use crate::control::incarnations::{self, Condition};
 use crate::control::place::Place;
@@ -155,20 +157,20 @@ fn supervisor(directory: &JobDirectory) -> Option<u32> {
 /// If the job does not run, or it cannot begin one.
 pub async fn snapshot(
     place: &Place,
-    from: Vec<String>,
+    wanted: WantedSnapshot,
     wait: bool,
     format: Format,
     progress: Progress<'_>,
 ) -> Result<Reply, CommandError> {
     let mut client = connect(&place.directory()?, progress).await?;
     if !wait {
-        let beginning = client.snapshot(from);
+        let beginning = client.snapshot(wanted);
         let waiting = progress.during(|| "for the snapshot to begin".to_owned(), beginning);
         let snapshot = waiting.await?;
         let object = json!({ "snapshot": snapshot.to_string(), "state": "open" });
         return Ok(told(format, &format!("{snapshot} has begun"), &object));
     }
-    let ending = client.snapshot_to_its_end(from);
+    let ending = client.snapshot_to_its_end(wanted);
     match progress
         .during(|| "for the snapshot to end".to_owned(), ending)
         .await?

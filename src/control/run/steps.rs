@@ -72,7 +72,7 @@ impl Engine<'_> {
 
     async fn snapshot(&self, from: &BTreeSet<ProcessId>, wait: bool) -> Result<(), String> {
         let topology = self.job.topology();
-        let names = from
+        let names: Vec<_> = from
             .iter()
             .map(|process| topology.name(*process).to_owned())
             .collect();

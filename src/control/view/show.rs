@@ -268,6 +268,7 @@ pub(super) mod tests {
             last: MessageNumber::new(last),
         };
         ChannelFacts {
+            after: None,
             channel,
             number: MessageNumber::new(number),
             share: share.map(run).into_iter().collect(),
@@ -294,6 +295,7 @@ pub(super) mod tests {
             in_state: money(in_state),
             in_channels: money(in_channels),
             initial: money(10),
+            clock: None,
         };
         let sender = facts(p1, vec![end(channel, 5, None)], vec![], 7, 0);
         let receiver = facts(p2, vec![], vec![end(channel, 3, Some((4, 5)))], 11, 2);
@@ -302,6 +304,7 @@ pub(super) mod tests {
         let begun = Begun {
             snapshot,
             generation,
+            mode: Mode::Classic,
             term,
             nonce,
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::RequestId;
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
-use crate::protocol::mode::Mode;
+use crate::protocol::mode::{Mode, Taking};
 use crate::protocol::records::Manifest;
 
 /// How far an open snapshot is.
@@ -25,7 +25,7 @@ pub(super) enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Open {
     pub(super) generation: Generation,
-    pub(super) mode: Mode,
+    pub(super) taking: Taking,
     pub(super) begun_ms: u64,
     pub(super) initiators: BTreeSet<ProcessId>,
     pub(super) asker: Option<RequestId>,
@@ -103,6 +103,13 @@ impl Collection {
     /// Whether one more id keeps the window of ids above the low watermark within its bound.
     pub(super) fn has_room(&self, open_max: u64) -> bool {
         self.last().get() - self.low().get() < open_max
+    }
+
+    /// Whether a snapshot of this mode could be open beside all that are.
+    pub(super) fn overlaps(&self, mode: Mode) -> bool {
+        self.open
+            .values()
+            .all(|open| open.taking.mode.overlaps(mode))
     }
 
     /// Those who wait for a snapshot to begin, which will not.

@@ -65,7 +65,7 @@ impl Collector {
             generation: open.generation,
             term: self.term,
             nonce: self.nonce,
-            mode: open.mode,
+            mode: open.taking.mode,
             topology: self.topology.fingerprint(),
             end,
         });

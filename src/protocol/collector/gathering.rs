@@ -7,7 +7,12 @@ use super::recovery::Phase;
 use super::{Announcement, Answer, Collector, CollectorEffect, RequestId};
 use crate::protocol::events::{Order, StoredPart};
 use crate::protocol::ids::{ProcessId, SnapshotId};
+use crate::protocol::mode::{Mode, Taking};
 use crate::protocol::records::{Begun, End, Manifest, Outcome, Record};
+
+fn superseded(newer: SnapshotId) -> String {
+    format!("{newer} has begun, and only classic snapshots overlap")
+}
 
 impl Collector {
     /// Takes in what the store holds. Snapshots without a manifest are this term's to end.
@@ -23,7 +28,7 @@ impl Collector {
                 None => {
                     let open = Open {
                         generation: begun.generation,
-                        mode: self.policy.mode,
+                        taking: begun.mode.into(),
                         begun_ms: self.now_ms,
                         initiators: BTreeSet::new(),
                         asker: None,
@@ -40,19 +45,20 @@ impl Collector {
     /// Begins what is wanted, or due, if the job runs and there is room.
     pub(super) fn begin_wanted(&mut self, effects: &mut Vec<CollectorEffect>) {
         while self.collection.has_room(self.policy.open_max) {
-            let (asker, initiators) = if let Some((_, last @ None)) = &mut self.stopping {
+            let own = Taking::new(self.policy.mode, self.policy.alignment_timeout_ms);
+            let (asker, initiators, taking) = if let Some((_, last @ None)) = &mut self.stopping {
                 *last = Some(self.collection.last().next());
-                (None, self.initiators())
-            } else if let Some((asker, initiators)) = self.wanted.pop_front() {
-                (Some(asker), initiators)
-            } else if self.is_due() {
-                (None, self.initiators())
+                (None, self.initiators(), own)
+            } else if let Some((asker, initiators, taking)) = self.wanted.pop_front() {
+                (Some(asker), initiators, taking)
+            } else if self.is_due() && self.collection.overlaps(own.mode) {
+                (None, self.initiators(), own)
             } else {
                 return;
             };
             let interval_ms = self.policy.interval_ms;
             self.collection.restart_interval(self.now_ms, interval_ms);
-            self.begin(asker, initiators, effects);
+            self.begin(asker, initiators, taking, effects);
         }
     }
 
@@ -66,12 +72,14 @@ impl Collector {
         &mut self,
         asker: Option<RequestId>,
         initiators: BTreeSet<ProcessId>,
+        taking: Taking,
         effects: &mut Vec<CollectorEffect>,
     ) {
         let id = self.collection.last().next();
+        self.end_older(id, taking.mode, effects);
         let open = Open {
             generation: self.generation,
-            mode: self.policy.mode,
+            taking,
             begun_ms: self.now_ms,
             initiators,
             asker,
@@ -83,9 +91,20 @@ impl Collector {
         effects.push(CollectorEffect::Create(Record::Begun(Begun {
             snapshot: id,
             generation: self.generation,
+            mode: taking.mode,
             term: self.term,
             nonce: self.nonce,
         })));
+    }
+
+    /// Only classic snapshots are open at once: where the newer or the older is another, the
+    /// newer ends the older, which is no failure of anything.
+    fn end_older(&mut self, newer: SnapshotId, mode: Mode, effects: &mut Vec<CollectorEffect>) {
+        let older = self.collection.open.range(..newer);
+        let over = older.filter(|(_, open)| !open.taking.mode.overlaps(mode));
+        for snapshot in over.map(|(&snapshot, _)| snapshot).collect::<Vec<_>>() {
+            self.abort(snapshot, superseded(newer), false, effects);
+        }
     }
 
     /// The begin record is written: this gives the id out, and only now may anyone be triggered.
@@ -121,7 +140,8 @@ impl Collector {
         open.stage = Stage::Gathering;
         self.collection.begun = self.collection.begun.max(snapshot);
         if !ours {
-            let again = (open.asker.take(), open.initiators.clone());
+            let (asker, initiators) = (open.asker.take(), open.initiators.clone());
+            let taking = open.taking;
             if let Some((_, Some(last))) = &mut self.stopping
                 && *last == snapshot
             {
@@ -129,7 +149,7 @@ impl Collector {
             }
             let reason = "its id was taken by another collector".to_owned();
             self.abort(snapshot, reason, false, effects);
-            return self.begin(again.0, again.1, effects);
+            return self.begin(asker, initiators, taking, effects);
         }
         effects.push(CollectorEffect::Announce(Announcement::Begun(snapshot)));
         if let Some(asker) = open.asker {
@@ -143,9 +163,13 @@ impl Collector {
                 effects,
             );
         }
-        let (mode, initiators) = (open.mode, open.initiators.clone());
+        let (taking, initiators) = (open.taking, open.initiators.clone());
+        let mut newer = self.collection.open.range(snapshot.next()..);
+        if let Some((&newer, _)) = newer.find(|(_, open)| !open.taking.mode.overlaps(taking.mode)) {
+            return self.abort(snapshot, superseded(newer), false, effects);
+        }
         for initiator in initiators {
-            self.tell(initiator, Order::Trigger(snapshot, mode), effects);
+            self.tell(initiator, Order::Trigger(snapshot, taking), effects);
         }
     }
 
@@ -153,7 +177,7 @@ impl Collector {
     pub(super) fn trigger_again(&self, process: ProcessId, effects: &mut Vec<CollectorEffect>) {
         for (&snapshot, open) in &self.collection.open {
             if open.stage == Stage::Gathering && open.initiators.contains(&process) {
-                self.tell(process, Order::Trigger(snapshot, open.mode), effects);
+                self.tell(process, Order::Trigger(snapshot, open.taking), effects);
             }
         }
     }

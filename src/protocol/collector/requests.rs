@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Collector, CollectorEffect, Request, RequestId, WANTED_MAX};
 use crate::protocol::ids::ProcessId;
+use crate::protocol::mode::Taking;
 
 impl Collector {
     pub(super) fn asked(
@@ -13,7 +14,14 @@ impl Collector {
         effects: &mut Vec<CollectorEffect>,
     ) {
         let refusal = match request {
-            Request::Snapshot { initiators } => self.want_snapshot(asker, initiators),
+            Request::Snapshot {
+                initiators,
+                mode,
+                alignment_timeout_ms,
+            } => {
+                let taking = self.policy.taking(mode, alignment_timeout_ms);
+                taking.and_then(|taking| self.want_snapshot(asker, initiators, taking))
+            }
             Request::Restore(snapshot) => self.want_restore(asker, snapshot, effects),
             Request::Stop => self.want_stop(asker, effects),
         };
@@ -26,6 +34,7 @@ impl Collector {
         &mut self,
         asker: RequestId,
         initiators: BTreeSet<ProcessId>,
+        taking: Taking,
     ) -> Result<(), String> {
         let initiators = if initiators.is_empty() {
             self.initiators()
@@ -34,13 +43,17 @@ impl Collector {
         };
         let unreached = self.topology.unreached(&initiators);
         if !unreached.is_empty() {
-            let names: Vec<_> = unreached
-                .into_iter()
-                .map(|p| self.topology.name(p))
-                .collect();
+            let names = self.names(unreached);
             return Err(format!(
-                "no marker would reach {}: name more initiators",
-                names.join(", ")
+                "no marker would reach {names}: name more initiators"
+            ));
+        }
+        let untriggered = self.topology.untriggered(&initiators);
+        if taking.mode.aligns() && !untriggered.is_empty() {
+            let names = self.names(untriggered);
+            return Err(format!(
+                "{} snapshots wait for no input of {names}: let {names} initiate too",
+                taking.mode
             ));
         }
         if self.stopping.is_some() {
@@ -49,7 +62,7 @@ impl Collector {
         if self.wanted.len() >= WANTED_MAX {
             return Err(format!("{WANTED_MAX} snapshots are waiting already"));
         }
-        self.wanted.push_back((asker, initiators));
+        self.wanted.push_back((asker, initiators, taking));
         Ok(())
     }
 
@@ -63,11 +76,16 @@ impl Collector {
             return Err("the job is being stopped already".to_owned());
         }
         self.stopping = Some((asker, None));
-        for (asker, _) in self.wanted.drain(..) {
+        for (asker, ..) in self.wanted.drain(..) {
             let reason = "the job is being stopped".to_owned();
             effects.push(CollectorEffect::Answer(asker, Err(reason)));
         }
         Ok(())
+    }
+
+    fn names(&self, processes: Vec<ProcessId>) -> String {
+        let names: Vec<_> = processes.iter().map(|&p| self.topology.name(p)).collect();
+        names.join(", ")
     }
 
     /// The processes that are triggered when nobody says otherwise.

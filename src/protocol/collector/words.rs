@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::protocol::events::{Directive, Report};
 use crate::protocol::ids::{Generation, Incarnation, ProcessId, SnapshotId, Term};
-use crate::protocol::mode::Mode;
+use crate::protocol::mode::{Mode, Taking};
 use crate::protocol::records::{Manifest, Outcome, Record, Records};
 
 /// How the collector behaves; from the job file.
@@ -12,6 +12,8 @@ use crate::protocol::records::{Manifest, Outcome, Record, Records};
 pub struct Policy {
     /// How snapshots are taken.
     pub mode: Mode,
+    /// The limit T of aligned snapshots; none: they wait as long as it takes.
+    pub alignment_timeout_ms: Option<u64>,
     /// From the begin of one periodic snapshot to the next; 0: none.
     pub interval_ms: u64,
     /// From the end of one periodic snapshot to the begin of the next, at least.
@@ -33,6 +35,27 @@ pub struct Policy {
     pub initiators: BTreeSet<ProcessId>,
 }
 
+impl Policy {
+    /// How a snapshot is taken when something else than the job's mode or limit is asked for.
+    ///
+    /// # Errors
+    /// If a limit is asked for that the mode has no use for.
+    pub fn taking(
+        &self,
+        mode: Option<Mode>,
+        alignment_timeout_ms: Option<u64>,
+    ) -> Result<Taking, String> {
+        let mode = mode.unwrap_or(self.mode);
+        if alignment_timeout_ms.is_some() && mode != Mode::Aligned {
+            return Err(format!(
+                "{mode} snapshots have no alignment timeout: leave it out, or ask for mode aligned"
+            ));
+        }
+        let limit_ms = alignment_timeout_ms.or(self.alignment_timeout_ms);
+        Ok(Taking::new(mode, limit_ms))
+    }
+}
+
 /// Which asker an answer belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
@@ -44,11 +67,26 @@ pub enum Request {
     Snapshot {
         /// The initiators; empty: the job's.
         initiators: BTreeSet<ProcessId>,
+        /// Another mode than the job's.
+        mode: Option<Mode>,
+        /// Another limit T than the job's, for an aligned snapshot.
+        alignment_timeout_ms: Option<u64>,
     },
     /// Back to this snapshot, or to the newest one. Answered when everyone runs again.
     Restore(Option<SnapshotId>),
     /// A last snapshot, then the end of the job. Answered when the snapshot is complete.
     Stop,
+}
+
+impl Request {
+    /// A snapshot by the job's own mode.
+    pub fn snapshot(initiators: BTreeSet<ProcessId>) -> Self {
+        Self::Snapshot {
+            initiators,
+            mode: None,
+            alignment_timeout_ms: None,
+        }
+    }
 }
 
 /// Something that happens to the collector.

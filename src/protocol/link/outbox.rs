@@ -1,14 +1,17 @@
 //! The sender's end of a channel: what was sent and is not acknowledged.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 
 use super::{Breach, Limits};
 use crate::protocol::application::SendError;
+use crate::protocol::clock::Clock;
 use crate::protocol::frame::{BATCH_BYTES, Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber, SnapshotId};
-use crate::protocol::mode::Mode;
+use crate::protocol::mode::Taking;
+use crate::protocol::trace::{Sent, Stamp, checksum};
 
 /// The sender's end of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +41,8 @@ pub struct Outbox {
     credit: Credit,
     open: bool,
     receiver: Option<Incarnation>,
+    /// Where the job is traced: by which event messages are sent, and which were.
+    stamp: Option<Stamp>,
 }
 
 impl Outbox {
@@ -73,6 +78,7 @@ impl Outbox {
             credit: Credit::default(),
             open: false,
             receiver: None,
+            stamp: None,
         }
     }
 
@@ -118,17 +124,40 @@ impl Outbox {
         self.filling_count += 1;
         self.queued_bytes += needed as u64;
         self.sent = self.sent.next();
+        if let Some(stamp) = &mut self.stamp {
+            stamp.sent.push(Sent {
+                channel: self.channel,
+                number: self.sent,
+                checksum: checksum(message),
+            });
+        }
         Ok(())
+    }
+
+    /// An event with this clock begins: what it sends is told apart from what was sent before.
+    pub(in crate::protocol) fn stamp(&mut self, clock: &Arc<Clock>) {
+        self.seal();
+        self.stamp = Some(Stamp {
+            clock: clock.clone(),
+            sent: Vec::new(),
+        });
+    }
+
+    /// What was sent since the last stamp.
+    pub(in crate::protocol) fn take_sent(&mut self) -> Vec<Sent> {
+        let stamp = self.stamp.as_mut();
+        stamp.map_or_else(Vec::new, |stamp| std::mem::take(&mut stamp.sent))
     }
 
     /// Marker-sending rule: the marker goes behind every message sent before the state was
     /// recorded and ahead of every message sent after.
-    pub(in crate::protocol) fn push_marker(&mut self, snapshot: SnapshotId, mode: Mode) {
+    pub(in crate::protocol) fn push_marker(&mut self, snapshot: SnapshotId, taking: Taking) {
         self.seal();
         self.marked = self.marked.next();
         self.queue.push_back(Frame::Marker(Marker {
             snapshot,
-            mode,
+            taking,
+            used_ms: 0,
             ordinal: self.marked,
             after: self.sent,
             sent: self.sent,
@@ -284,7 +313,9 @@ impl Outbox {
             let packed = self.filling.split().freeze();
             let batch = Batch::filled(MessageNumber::new(first), self.filling_count, packed);
             self.filling_count = 0;
-            self.queue.push_back(Frame::Messages(batch));
+            let clock = self.stamp.as_ref().map(|stamp| stamp.clock.clone());
+            self.queue
+                .push_back(Frame::Messages(batch.with_clock(clock)));
         }
     }
 

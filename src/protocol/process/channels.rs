@@ -5,6 +5,7 @@ use crate::protocol::application::{Application, Outputs};
 use crate::protocol::events::Effect;
 use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello};
 use crate::protocol::ids::{ChannelId, Generation};
+use crate::protocol::trace::What;
 
 impl<A: Application> Process<A> {
     /// A sender says hello: an older generation is refused for good, a newer one asked to wait.
@@ -180,7 +181,7 @@ impl<A: Application> Process<A> {
                     let Some(Frame::Messages(batch)) = self.inboxes[input].pop() else {
                         break;
                     };
-                    left -= self.handle_batch(input, batch, left);
+                    left -= self.handle_batch(input, batch, left, effects);
                 }
                 Some(Frame::Messages(_)) | None => break,
             }
@@ -189,7 +190,13 @@ impl<A: Application> Process<A> {
     }
 
     /// Handles messages of a batch in place and puts back those it does not; returns how many.
-    fn handle_batch(&mut self, input: usize, batch: Batch, messages_max: u32) -> u32 {
+    fn handle_batch(
+        &mut self,
+        input: usize,
+        batch: Batch,
+        messages_max: u32,
+        effects: &mut Vec<Effect>,
+    ) -> u32 {
         let channel = self.inboxes[input].channel();
         let application = self
             .application
@@ -197,8 +204,20 @@ impl<A: Application> Process<A> {
             .expect("a running process has one");
         let bound = self.settings.limits.outbox_bytes;
         let mut count = 0;
-        for (_, message) in batch.messages().take(messages_max as usize) {
+        for (number, message) in batch.messages().take(messages_max as usize) {
+            if let Some(tracer) = &mut self.tracer {
+                tracer.begin(batch.clock(), &mut self.outboxes);
+            }
             application.handle(channel, message, &mut Outputs::new(&mut self.outboxes));
+            if let Some(tracer) = &self.tracer {
+                let message = batch.packed().slice_ref(message);
+                let handled = What::Handle {
+                    channel,
+                    number,
+                    message,
+                };
+                effects.push(Effect::Trace(tracer.end(handled, &mut self.outboxes)));
+            }
             count += 1;
             let mut gates = self.gates[input].iter();
             if gates.any(|&output| self.outboxes[output].queued_bytes() > bound) {

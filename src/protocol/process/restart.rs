@@ -2,11 +2,12 @@
 
 use super::{Phase, Process};
 use crate::protocol::application::{Application, Pace};
-use crate::protocol::cut::{Part, Restored};
+use crate::protocol::cut::{InputPart, OutputPart, Part, Restored};
 use crate::protocol::events::{Directive, Effect, Holding, Join, Order, Report, Standing};
 use crate::protocol::frame::Batch;
 use crate::protocol::ids::{ChannelId, Generation, MessageNumber, SnapshotId};
 use crate::protocol::link::{Inbox, Outbox};
+use crate::protocol::mode::Mode;
 
 impl<A: Application> Process<A> {
     /// A control stream is open: join, naming the generation this node holds.
@@ -30,19 +31,22 @@ impl<A: Application> Process<A> {
         self.term = directive.term;
         match directive.order {
             Order::Welcome(standing) => self.welcomed(&standing, effects),
-            Order::Trigger(snapshot, mode) => self.trigger(snapshot, mode, effects),
+            Order::Trigger(snapshot, taking) => self.trigger(snapshot, taking, effects),
             Order::Ended { snapshot, low, .. } => {
                 self.end(snapshot, effects);
                 self.end_up_to(low, effects);
             }
             Order::Prepare(generation, snapshot) => self.prepare(generation, snapshot, effects),
-            Order::Run(generation) => self.run(generation),
+            Order::Run(generation) => self.run(generation, effects),
             Order::Refused(reason) => {
                 effects.push(Effect::Fail(format!(
                     "the collector refuses this node: {reason}"
                 )));
             }
-            Order::Halt => effects.push(Effect::Halt),
+            Order::Halt => {
+                self.end_trace(effects);
+                effects.push(Effect::Halt);
+            }
         }
     }
 
@@ -72,6 +76,7 @@ impl<A: Application> Process<A> {
             // The part is being read, or could not be and nobody heard of it: once more.
             _ => {}
         }
+        self.end_trace(effects);
         for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
             self.end(snapshot, effects);
         }
@@ -140,6 +145,9 @@ impl<A: Application> Process<A> {
         self.outboxes = outboxes
             .map(|output| Outbox::new(output.channel, output.sent, &output.share, limits))
             .collect();
+        if let Some(tracer) = &mut self.tracer {
+            tracer.resume(generation, part.snapshot, part.clock.as_ref());
+        }
         self.application = Some(application);
         self.pace = Pace::Now;
         self.phase = Phase::Prepared(generation);
@@ -150,9 +158,12 @@ impl<A: Application> Process<A> {
     }
 
     /// Everyone is ready.
-    fn run(&mut self, generation: Generation) {
+    fn run(&mut self, generation: Generation, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Prepared(generation) {
             self.phase = Phase::Running(generation);
+            if let Some(tracer) = &mut self.tracer {
+                effects.push(Effect::Trace(tracer.start(&mut self.outboxes)));
+            }
         }
     }
 
@@ -161,6 +172,35 @@ impl<A: Application> Process<A> {
         match self.holding() {
             Holding::Running(generation) => Some(generation),
             Holding::Nothing | Holding::Prepared(_) => None,
+        }
+    }
+
+    /// The part of every process in `s0`: nothing was sent.
+    fn initial_part(&self) -> Part {
+        let topology = &self.setup.topology;
+        let none = MessageNumber::default();
+        let outputs = topology.outputs(self.id()).into_iter();
+        let outputs = outputs.map(|channel| OutputPart {
+            channel,
+            sent: none,
+            after: none,
+            share: Vec::new(),
+        });
+        let inputs = topology.inputs(self.id()).into_iter();
+        let inputs = inputs.map(|channel| InputPart {
+            channel,
+            handled: none,
+            after: none,
+            share: Vec::new(),
+        });
+        Part {
+            snapshot: SnapshotId::default(),
+            generation: Generation::default(),
+            process: self.id(),
+            mode: Mode::Classic,
+            clock: None,
+            outputs: outputs.collect(),
+            inputs: inputs.collect(),
         }
     }
 

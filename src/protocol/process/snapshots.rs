@@ -5,7 +5,7 @@ use crate::protocol::application::Application;
 use crate::protocol::events::{Effect, Report, StoredPart};
 use crate::protocol::frame::{Batch, Marker};
 use crate::protocol::ids::{ChannelId, SnapshotId};
-use crate::protocol::mode::{Mode, Records};
+use crate::protocol::mode::{Records, Taking};
 use crate::protocol::recording::Recording;
 
 /// Recordings that may be under way at once. The collector allows far fewer; this bounds what a
@@ -14,11 +14,16 @@ const RECORDINGS_MAX: usize = 64;
 
 impl<A: Application> Process<A> {
     /// The trigger at an initiator. If a marker was faster there is nothing left to do.
-    pub(super) fn trigger(&mut self, snapshot: SnapshotId, mode: Mode, effects: &mut Vec<Effect>) {
+    pub(super) fn trigger(
+        &mut self,
+        snapshot: SnapshotId,
+        taking: Taking,
+        effects: &mut Vec<Effect>,
+    ) {
         if self.running().is_none() {
             return self.decline(snapshot, "the process is not running".to_owned(), effects);
         }
-        self.record(snapshot, mode, None, effects);
+        self.record(snapshot, taking, None, effects);
     }
 
     /// Marker-receiving rule, first half: a marker has come to the head of its inbox.
@@ -28,9 +33,9 @@ impl<A: Application> Process<A> {
         marker: &Marker,
         effects: &mut Vec<Effect>,
     ) {
-        match marker.mode.records() {
-            Records::AtFirstMarker => {
-                self.record(marker.snapshot, marker.mode, Some(channel), effects);
+        match marker.taking.mode.records() {
+            Records::AtFirstMarker | Records::WhenAligned => {
+                self.record(marker.snapshot, marker.taking, Some(channel), effects);
             }
         }
     }
@@ -40,7 +45,7 @@ impl<A: Application> Process<A> {
     fn record(
         &mut self,
         snapshot: SnapshotId,
-        mode: Mode,
+        taking: Taking,
         closed: Option<ChannelId>,
         effects: &mut Vec<Effect>,
     ) {
@@ -51,21 +56,17 @@ impl<A: Application> Process<A> {
             let reason = format!("{RECORDINGS_MAX} snapshots are being recorded already");
             return self.decline(snapshot, reason, effects);
         }
-        let begun = (snapshot, mode);
+        let begun = (snapshot, taking);
         let (inboxes, outboxes) = (&self.inboxes, &self.outboxes);
         let recording = Recording::begin(begun, self.now_ms, inboxes, outboxes, closed);
         if recording.bytes() > self.settings.limits.recording_bytes_max {
             let reason = self.too_large(&recording);
             return self.decline(snapshot, reason, effects);
         }
-        let application = self
-            .application
-            .as_ref()
-            .expect("a running process has one");
-        effects.push(Effect::Capture(snapshot, application.capture()));
-        self.recordings.insert(snapshot, recording);
+        let clock = self.capture(snapshot, taking.mode, effects);
+        self.recordings.insert(snapshot, recording.clocked(clock));
         for outbox in &mut self.outboxes {
-            outbox.push_marker(snapshot, mode);
+            outbox.push_marker(snapshot, taking);
         }
         self.finish(snapshot, effects);
     }

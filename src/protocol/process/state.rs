@@ -16,6 +16,8 @@ impl<A> Process<A> {
             settings: _,
             initial: _,
             gates: _,
+            // It only writes down.
+            tracer: _,
             incarnation,
             job,
             term,

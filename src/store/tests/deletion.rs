@@ -114,6 +114,7 @@ async fn a_snapshot_that_is_deleted_while_it_is_verified_is_gone_and_not_damaged
         in_state: Quantities::new(),
         in_channels: Quantities::new(),
         initial: Quantities::new(),
+        clock: None,
     };
     let part = StoredPart {
         bytes: 1,

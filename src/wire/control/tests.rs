@@ -52,6 +52,7 @@ fn part() -> StoredPart {
         inputs: vec![ChannelFacts {
             channel,
             number: number(7),
+            after: Some(number(9)),
             share: vec![Run {
                 first: number(8),
                 last: number(9),
@@ -60,6 +61,7 @@ fn part() -> StoredPart {
         in_state: BTreeMap::from([("money".to_owned(), i64::MIN)]),
         in_channels: BTreeMap::new(),
         initial: BTreeMap::new(),
+        clock: None,
     };
     StoredPart {
         bytes: u64::MAX,
@@ -142,7 +144,8 @@ fn every_order_of_the_collector_comes_through() {
     };
     let orders = [
         Order::Welcome(standing),
-        Order::Trigger(snapshot, Mode::Classic),
+        Order::Trigger(snapshot, Mode::Classic.into()),
+        Order::Trigger(snapshot, Taking::new(Mode::Aligned, Some(500))),
         ended(true),
         ended(false),
         Order::Run(generation),

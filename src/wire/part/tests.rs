@@ -36,20 +36,24 @@ fn sample(state: &[u8], messages: &[Vec<u8>]) -> PartFile {
             generation: Generation::new(7),
             process: ProcessId::new(1),
             mode: Mode::Classic,
+            clock: Clock::of_counts(vec![7, 4]).map(Arc::new),
             outputs: vec![OutputPart {
                 channel: channel("p2→p1"),
                 sent: MessageNumber::new(12),
+                after: MessageNumber::new(12),
                 share: Vec::new(),
             }],
             inputs: vec![
                 InputPart {
                     channel: channel("p1→p2"),
                     handled: MessageNumber::new(4),
+                    after: MessageNumber::new(6),
                     share: vec![batch(5, messages)],
                 },
                 InputPart {
                     channel: channel("p1→p2#2"),
                     handled: MessageNumber::new(0),
+                    after: MessageNumber::new(0),
                     share: Vec::new(),
                 },
             ],
@@ -171,7 +175,7 @@ fn another_format_is_named() {
     let error = PartFile::decode(file.into()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the part has format 9, and this program reads format 1"
+        "the part has format 9, and this program reads format 2"
     );
 }
 

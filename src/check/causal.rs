@@ -1,0 +1,43 @@
+//! Whether the cut is closed under *happened before*, by the vector clocks of the processes alone.
+
+use super::judge::{count, process_name};
+use super::verdict::Verdict;
+use crate::protocol::clock::Clock;
+use crate::protocol::cut::Facts;
+use crate::protocol::topology::Topology;
+
+/// `causal`: for all i and j, V_i[i] ≥ V_j[i]. None where no part has a clock, since then the job
+/// is not traced and nobody asks.
+pub(super) fn causal(topology: &Topology, facts: &[&Facts]) -> Option<Verdict> {
+    let clocks = facts.iter().filter_map(|facts| {
+        let clock = facts.clock.as_ref()?;
+        Some((facts.process, clock))
+    });
+    let clocks: Vec<_> = clocks.collect();
+    if clocks.is_empty() {
+        return None;
+    }
+    let mut findings = Vec::new();
+    for &(process, own) in &clocks {
+        for &(other, clock) in &clocks {
+            let (at, knows) = (own.of(process), clock.of(process));
+            if knows > at {
+                let [process, other] = [process, other].map(|id| process_name(topology, id));
+                findings.push(format!(
+                    "{other} knew of event {knows} of {process}, which had recorded at event {at}"
+                ));
+            }
+        }
+    }
+    let all = topology.processes().len();
+    Some(Verdict::unless("causal", &findings, || {
+        if clocks.len() < all {
+            let known = clocks.len();
+            let reason = format!("only {known} of {} have a clock", count(all, "part"));
+            return Verdict::unknown("causal", reason);
+        }
+        let events: u64 = clocks.iter().map(|&(id, clock)| Clock::of(clock, id)).sum();
+        let evidence = format!("{events} events before the cut know of none behind it");
+        Verdict::yes("causal", evidence)
+    }))
+}
