@@ -4,11 +4,9 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cutline::control::client::WantedSnapshot;
 use cutline::control::command::{self, CommandError, Progress, Reply, Which};
 use cutline::control::detach;
 use cutline::control::log::{Clock, Log, LogFormat, colour};
@@ -16,6 +14,7 @@ use cutline::control::place::Place;
 use cutline::control::run;
 use cutline::control::up::{self, UpError};
 use cutline::control::view::Format;
+use cutline::control::wanted::{WantedSnapshot, millis};
 use cutline::job::Job;
 use cutline::protocol::mode::Mode;
 use cutline::scenario::Scenario;
@@ -147,8 +146,8 @@ enum Command {
         #[arg(long, value_name = "MODE")]
         mode: Option<Mode>,
         /// How long an aligned snapshot may align, such as 500ms, before it goes on unaligned.
-        #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-        alignment_timeout: Option<Duration>,
+        #[arg(long, value_name = "TIME", value_parser = millis)]
+        alignment_timeout: Option<u64>,
         /// Wait until it is complete; 1 if it is aborted.
         #[arg(long)]
         wait: bool,
@@ -294,7 +293,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             let wanted = WantedSnapshot {
                 from,
                 mode,
-                alignment_timeout_ms: alignment_timeout.map(millis),
+                alignment_timeout_ms: alignment_timeout,
             };
             command::snapshot(&place, wanted, wait, format.into(), progress).await?
         }
@@ -347,11 +346,6 @@ async fn up(
         format!("{last}\n")
     };
     Ok(Reply { text, yes: true })
-}
-
-/// Whole milliseconds, as everything that is sent counts.
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn load(arguments: &RunArguments) -> anyhow::Result<Scenario> {

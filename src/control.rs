@@ -22,5 +22,6 @@ pub mod supervisor;
 pub mod table;
 pub mod up;
 pub mod view;
+pub mod wanted;
 pub mod watch;
 pub mod who;

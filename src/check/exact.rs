@@ -1,7 +1,7 @@
 //! Whether recorded messages are precisely those in the channel: after the last one handled, up
 //! to the last one sent.
 
-use crate::protocol::cut::Run;
+use crate::protocol::cut::{ChannelFacts, Run};
 use crate::protocol::ids::MessageNumber;
 
 /// What is wrong with the state of one channel; nothing, if it is exact.
@@ -57,6 +57,20 @@ pub(super) fn faults(handled: MessageNumber, sent: MessageNumber, recorded: &[Ru
         faults.push("recorded out of order".to_owned());
     }
     faults
+}
+
+/// Whether what marker and shares say of the two ends fits together: the marker came where it was
+/// put, the receiver recorded nothing behind it and the sender nothing ahead.
+pub(super) fn unmet(sender: &ChannelFacts, receiver: &ChannelFacts) -> Option<String> {
+    let (put, came) = (sender.after?, receiver.after?);
+    if put != came {
+        return Some(format!(
+            "its marker was put after {put} and came after {came}"
+        ));
+    }
+    let behind = receiver.share.iter().any(|run| run.last > came);
+    let ahead = sender.share.iter().any(|run| run.first <= put);
+    (behind || ahead).then(|| format!("the shares of sender and receiver do not meet at {put}"))
 }
 
 fn numbers(first: u128, last: u128) -> String {

@@ -10,6 +10,7 @@ use super::verdict::{Verdict, Verdicts};
 use crate::protocol::application::Quantities;
 use crate::protocol::cut::{ChannelFacts, Facts};
 use crate::protocol::ids::{ChannelId, ProcessId};
+use crate::protocol::mode::Mode;
 use crate::protocol::records::{End, Manifest};
 use crate::protocol::topology::Topology;
 
@@ -20,6 +21,8 @@ pub struct Cut<'a> {
     pub topology: &'a Topology,
     /// The fingerprint of the topology it was taken of.
     pub fingerprint: u32,
+    /// How it was taken.
+    pub mode: Mode,
     /// What each part says, in any order.
     pub facts: Vec<&'a Facts>,
     /// What the quantities must add up to.
@@ -82,6 +85,7 @@ pub fn judge_manifest(topology: &Topology, manifest: &Manifest) -> Verdicts {
     judge(&Cut {
         topology,
         fingerprint: manifest.topology,
+        mode: manifest.mode,
         facts: parts.iter().map(|part| &part.facts).collect(),
         expected,
         files: Files::Unread,
@@ -263,7 +267,7 @@ fn non_negative(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
             )
         })
         .collect();
-    Verdict::unless("non-negative", &findings, || {
+    Verdict::unless("non-negative", &excused(cut, findings), || {
         let handled = ends
             .both
             .values()
@@ -287,14 +291,21 @@ fn exact(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
     for (&channel, (sender, receiver)) in &ends.both {
         // What overtaking markers left with the receiver was sent before what they overtook.
         let recorded = [&receiver.share[..], &sender.share[..]].concat();
-        for fault in exact::faults(receiver.number, sender.number, &recorded) {
+        let mut faults = exact::faults(receiver.number, sender.number, &recorded);
+        if cut.mode.is_consistent() {
+            faults.extend(exact::unmet(sender, receiver));
+        } else if receiver.number > sender.number {
+            let (handled, sent) = (receiver.number, sender.number);
+            faults.push(format!("handled up to {handled}, sent up to {sent}"));
+        }
+        for fault in faults {
             findings.push(format!("{}: {fault}", cut.topology.channel_name(channel)));
         }
         let state = sender.number.get().saturating_sub(receiver.number.get());
         messages += u128::from(state);
         filled += usize::from(state > 0);
     }
-    Verdict::unless("exact", &findings, || {
+    Verdict::unless("exact", &excused(cut, findings), || {
         let messages = match messages {
             1 => "1 message".to_owned(),
             _ => format!("{messages} messages"),
@@ -336,9 +347,23 @@ fn conserved(cut: &Cut<'_>) -> Verdict {
             evidence.push(sum);
         }
     }
-    Verdict::unless("conserved", &findings, || {
+    Verdict::unless("conserved", &excused(cut, findings), || {
         Verdict::yes("conserved", evidence.join("; "))
     })
+}
+
+/// What a mode does not promise is no fault of whoever took the snapshot; that it is so stands
+/// first.
+fn excused(cut: &Cut<'_>, mut findings: Vec<String>) -> Vec<String> {
+    if !findings.is_empty() && !cut.mode.is_consistent() {
+        findings.insert(0, inconsistent(cut.mode));
+    }
+    findings
+}
+
+/// What is to be said of a snapshot that was taken by a mode without consistent cuts.
+pub(super) fn inconsistent(mode: Mode) -> String {
+    format!("{mode}: not a consistent cut")
 }
 
 /// The name of a process, or its id if the topology has no such process.

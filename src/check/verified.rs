@@ -23,7 +23,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::judge::{Cut, Totals, aborted, judge, totals};
+use super::judge::{Cut, Totals, aborted, inconsistent, judge, totals};
 use super::verdict::Verdicts;
 use crate::protocol::ids::{Generation, SnapshotId};
 use crate::protocol::mode::Mode;
@@ -100,6 +100,36 @@ impl Verified {
         }
     }
 
+    /// Which snapshot it is, and how it was taken and ended.
+    pub fn title(&self) -> String {
+        let Self {
+            snapshot,
+            generation,
+            mode,
+            outcome,
+            ..
+        } = self;
+        format!("{snapshot} of {generation}, {mode}, {outcome}")
+    }
+
+    /// All verdicts in one.
+    pub fn in_short(&self) -> String {
+        let failing = self.verdicts.failing();
+        match &self.reason {
+            _ if self.holds => "every verdict holds".to_owned(),
+            Some(reason) => reason.clone(),
+            // It is the mode's doing, unless it is not even complete and whole.
+            None if !self.mode.is_consistent()
+                && !failing
+                    .iter()
+                    .any(|name| ["complete", "intact"].contains(name)) =>
+            {
+                inconsistent(self.mode)
+            }
+            None => format!("not {}", failing.join(", not ")),
+        }
+    }
+
     fn new(manifest: &Manifest, verdicts: Verdicts) -> Self {
         Self {
             snapshot: manifest.snapshot,
@@ -117,20 +147,11 @@ impl Verified {
 
 impl fmt::Display for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            snapshot,
-            generation,
-            outcome,
-            ..
-        } = self;
-        let judged = match (self.holds, self.reason.as_deref()) {
-            (true, _) => "every verdict holds".to_owned(),
-            (false, None) => format!("not {}", self.verdicts.failing().join(", not ")),
-            (false, Some(reason)) => reason.to_owned(),
-        };
         write!(
             f,
-            "{snapshot} of {generation}, {outcome}: {judged}\n{}",
+            "{}: {}\n{}",
+            self.title(),
+            self.in_short(),
             self.verdicts
         )
     }

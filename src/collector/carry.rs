@@ -170,6 +170,7 @@ impl Driver {
                 JobEvent::of_end(&manifest)
             }
             Announcement::Failed(reason) => JobEvent::Failed { reason },
+            Announcement::Warned(reason) => JobEvent::Warning { reason },
             Announcement::Restoring(generation, snapshot) => JobEvent::Restoring {
                 generation,
                 snapshot,

@@ -58,6 +58,11 @@ pub enum JobEvent {
         /// Why.
         reason: String,
     },
+    /// Something that the user should know goes on all the same.
+    Warning {
+        /// What.
+        reason: String,
+    },
     /// A restore has begun.
     Restoring {
         /// The generation that begins.
@@ -162,6 +167,7 @@ impl JobEvent {
                 tracing::warn!(%snapshot, "aborted: {reason}");
             }
             Self::Failed { reason } => tracing::warn!("a snapshot failed: {reason}"),
+            Self::Warning { reason } => tracing::warn!("{reason}"),
             Self::Restoring {
                 generation,
                 snapshot,

@@ -11,9 +11,9 @@ use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
+use super::wanted::WantedSnapshot;
 use crate::collector::{AddressError, JobEvent, read_address, text};
 use crate::protocol::ids::{Generation, Incarnation, SnapshotId, Term};
-use crate::protocol::mode::Mode;
 use crate::wire::pb;
 use crate::wire::pb::collector_client::CollectorClient;
 
@@ -67,37 +67,6 @@ impl ClientError {
     /// Whether the collector was asked and said no, as opposed to not being asked at all.
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused(_))
-    }
-}
-
-/// What snapshot is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WantedSnapshot {
-    /// The processes that initiate it; none: the job's own initiators.
-    pub from: Vec<String>,
-    /// Another mode than the job's.
-    pub mode: Option<Mode>,
-    /// Another limit than the job's, for an aligned snapshot.
-    pub alignment_timeout_ms: Option<u64>,
-}
-
-impl WantedSnapshot {
-    fn request(self, wait: bool) -> pb::SnapshotRequest {
-        pb::SnapshotRequest {
-            from: self.from,
-            wait,
-            mode: self.mode.map_or_else(String::new, |mode| mode.to_string()),
-            alignment_timeout_ms: self.alignment_timeout_ms,
-        }
-    }
-}
-
-impl From<Vec<String>> for WantedSnapshot {
-    fn from(from: Vec<String>) -> Self {
-        Self {
-            from,
-            ..Self::default()
-        }
     }
 }
 

@@ -132,7 +132,10 @@ impl Notice {
                 let fails = verdicts.as_ref().is_some_and(|verdicts| !verdicts.hold());
                 let bad = matches!(
                     event,
-                    JobEvent::Aborted { .. } | JobEvent::Failed { .. } | JobEvent::Ended { .. }
+                    JobEvent::Aborted { .. }
+                        | JobEvent::Failed { .. }
+                        | JobEvent::Warning { .. }
+                        | JobEvent::Ended { .. }
                 );
                 bad || fails
             }
@@ -207,6 +210,7 @@ fn job(f: &mut fmt::Formatter<'_>, event: &JobEvent, verdicts: Option<&Verdicts>
             snapshot, reason, ..
         } => write!(f, "{snapshot} aborted: {reason}"),
         JobEvent::Failed { reason } => write!(f, "no snapshot: {reason}"),
+        JobEvent::Warning { reason } => write!(f, "warning: {reason}"),
         JobEvent::Restoring {
             generation,
             snapshot,

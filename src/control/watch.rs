@@ -235,7 +235,8 @@ impl<'a> Follower<'a> {
             JobEvent::Begun { .. }
             | JobEvent::Complete(_)
             | JobEvent::Aborted { .. }
-            | JobEvent::Failed { .. } => {}
+            | JobEvent::Failed { .. }
+            | JobEvent::Warning { .. } => {}
         }
         let verdicts = match &event {
             JobEvent::Complete(complete) => self.judge(complete.snapshot).await,

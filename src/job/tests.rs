@@ -46,9 +46,8 @@ fn what_the_file_does_not_say_is_the_default() {
     assert_eq!(policy, expected);
 }
 
-#[test]
-fn every_field_of_a_file_arrives() {
-    let text = r#"
+/// Says something of everything.
+const FULL: &str = r#"
 name = "full"
 processes = ["a", "b", "c-1"]
 channels = ["a -> b", "b→c-1", "a -> b #2", "c-1 <-> a"]
@@ -89,7 +88,10 @@ outbox_bytes = 2048
 outbox_bytes_max = "1 MiB"
 recording_bytes_max = "1GiB"
 "#;
-    let job = parse(text).unwrap();
+
+#[test]
+fn every_field_of_a_file_arrives() {
+    let job = parse(FULL).unwrap();
     assert_eq!(job.name(), "full");
     assert_eq!(job.program(), Some(Path::new("/bin/mine")));
     assert_eq!(job.directory(), Path::new("/jobs/elsewhere"));

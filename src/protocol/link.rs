@@ -10,6 +10,7 @@ mod outbox;
 
 pub(super) use inbox::Inbox;
 pub use outbox::Outbox;
+pub(super) use outbox::Overtaken;
 
 use super::ids::{MarkerOrdinal, MessageNumber};
 

@@ -231,6 +231,7 @@ impl<A: Application> Process<A> {
             .enumerate()
             .filter(move |(input, inbox)| {
                 running
+                    && !self.is_held(*input)
                     && match inbox.head() {
                         None => false,
                         Some(Frame::Marker(_)) => true,
@@ -238,6 +239,19 @@ impl<A: Application> Process<A> {
                     }
             });
         inputs.map(|(_, inbox)| inbox.channel())
+    }
+
+    /// The inputs that are held: their markers have come, others' have not.
+    pub fn held(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().enumerate();
+        let held = inputs.filter(|(input, _)| self.is_held(*input));
+        held.map(|(_, inbox)| inbox.channel())
+    }
+
+    /// When the limit of a snapshot strikes next, on the clock of [`Input::Time`].
+    pub fn strikes_ms(&self) -> Option<u64> {
+        let recordings = self.recordings.values();
+        recordings.filter_map(Recording::strikes_ms).min()
     }
 
     /// When the application wants its next tick; `None` while it may not start new work.
@@ -273,7 +287,7 @@ impl<A: Application> Process<A> {
             .map(|inbox| (inbox.channel(), inbox.handled()))
     }
 
-    /// The snapshots this process has recorded and that have not ended, with what each waits for.
+    /// The snapshots that are open here, with the channels whose markers each waits for.
     pub fn recordings(&self) -> impl Iterator<Item = (SnapshotId, Vec<ChannelId>)> + '_ {
         self.recordings
             .iter()
@@ -286,6 +300,12 @@ impl<A: Application> Process<A> {
             Phase::Idle | Phase::Loading(..) => None,
             Phase::Prepared(generation) | Phase::Running(generation) => Some(generation),
         }
+    }
+
+    /// Held by the snapshot that closed it, and by no other: with that recording it is released.
+    fn is_held(&self, input: usize) -> bool {
+        let mut recordings = self.recordings.values();
+        recordings.any(|recording| recording.holds(input))
     }
 
     fn hello(&self, generation: Generation) -> Hello {

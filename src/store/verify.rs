@@ -53,6 +53,7 @@ pub async fn verify(
     let cut = Cut {
         topology,
         fingerprint: manifest.topology,
+        mode: manifest.mode,
         facts: facts.iter().collect(),
         expected,
         files: Files::Read {

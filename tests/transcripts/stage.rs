@@ -288,6 +288,7 @@ impl Stage {
                     Announcement::Begun(snapshot) => format!("{snapshot} begins"),
                     Announcement::Ended(manifest) => self.ended(&manifest),
                     Announcement::Failed(reason) => format!("failure: {reason}"),
+                    Announcement::Warned(reason) => format!("warning: {reason}"),
                     Announcement::Restoring(generation, snapshot) => {
                         format!("{generation} is to start from {snapshot}")
                     }

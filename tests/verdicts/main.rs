@@ -50,7 +50,7 @@ async fn a_consistent_snapshot_passes_every_verdict() {
     assert_eq!(
         verified.to_string(),
         format!(
-            "s1 of g1, complete: every verdict holds
+            "s1 of g1, classic, complete: every verdict holds
 verdict       holds    evidence
 complete      yes      2 parts, 2 channels with both ends
 intact        yes      2 files of {} bytes as their checksums say

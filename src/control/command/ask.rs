@@ -7,13 +7,12 @@ use tokio::time::sleep;
 
 use super::read::{open, records};
 use super::{CommandError, Progress, Reply, id, told};
-use crate::control::client::{
-    ClientError, JobClient, JobStatus, ProcessStatus, SnapshotEnd, WantedSnapshot,
-};
+use crate::control::client::{ClientError, JobClient, JobStatus, ProcessStatus, SnapshotEnd};
 use crate::control::directory::JobDirectory;
 use crate::control::incarnations::{self, Condition};
 use crate::control::place::Place;
 use crate::control::view::{Format, ListView, ProcessState, StatusView, View as _};
+use crate::control::wanted::WantedSnapshot;
 use crate::control::who::Who;
 use crate::job::Job;
 

@@ -103,6 +103,7 @@ impl Observed {
             }
             JobEvent::Begun { .. }
             | JobEvent::Failed { .. }
+            | JobEvent::Warning { .. }
             | JobEvent::Restoring { .. }
             | JobEvent::Replace { .. }
             | JobEvent::Finished

@@ -62,7 +62,7 @@ fn all(snapshots: &[Verified], colour: Colour) -> String {
         .flat_map(|first| first.verdicts.0.iter())
         .map(|each| each.name);
     let names: Vec<_> = names.collect();
-    let headings = ["snapshot", "generation"]
+    let headings = ["snapshot", "generation", "mode"]
         .into_iter()
         .chain(names.iter().copied());
     let mut table = Table::new(headings.chain(["totals"]));
@@ -70,6 +70,7 @@ fn all(snapshots: &[Verified], colour: Colour) -> String {
         let mut cells = vec![
             Cell::text(verified.snapshot),
             Cell::text(verified.generation),
+            Cell::text(verified.mode),
         ];
         cells.extend(names.iter().map(|name| match verified.verdicts.get(name) {
             Some(verdict) => answer(verdict.holds),
@@ -94,20 +95,12 @@ fn totals(verified: &Verified) -> String {
 
 /// One snapshot with the evidence.
 fn one(verified: &Verified, colour: Colour) -> String {
-    let judged = match (verified.holds, verified.reason.as_deref()) {
-        (true, _) => Tone::Good.paint("every verdict holds", colour),
-        (false, Some(reason)) => Tone::Bad.paint(reason, colour),
-        (false, None) => {
-            let failing = verified.verdicts.failing().join(", not ");
-            Tone::Bad.paint(&format!("not {failing}"), colour)
-        }
+    let tone = if verified.holds {
+        Tone::Good
+    } else {
+        Tone::Bad
     };
-    let Verified {
-        snapshot,
-        generation,
-        outcome,
-        ..
-    } = verified;
+    let judged = tone.paint(&verified.in_short(), colour);
     let mut table = Table::new(["verdict", "holds", "evidence"]);
     for verdict in &verified.verdicts.0 {
         table.row(vec![
@@ -116,7 +109,7 @@ fn one(verified: &Verified, colour: Colour) -> String {
             Cell::text(&verdict.evidence),
         ]);
     }
-    let mut text = format!("{snapshot} of {generation}, {outcome}: {judged}\n");
+    let mut text = format!("{}: {judged}\n", verified.title());
     text.push_str(&table.render(colour));
     let broken = verified
         .parts

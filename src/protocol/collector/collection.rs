@@ -35,14 +35,32 @@ pub(super) struct Open {
     pub(super) failed: bool,
 }
 
+/// One snapshot that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Ended {
+    pub(super) generation: Generation,
+    pub(super) complete: bool,
+    pub(super) mode: Mode,
+}
+
+impl Ended {
+    pub(super) fn as_said_in(manifest: &Manifest) -> Self {
+        Self {
+            generation: manifest.generation,
+            complete: manifest.is_complete(),
+            mode: manifest.mode,
+        }
+    }
+}
+
 /// All snapshots the collector must know of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Collection {
     pub(super) open: BTreeMap<SnapshotId, Open>,
     /// The last id whose begin record is known to stand, which is what gives an id out.
     pub(super) begun: SnapshotId,
-    /// Ended and still in the store: of which generation, and whether complete.
-    pub(super) stored: BTreeMap<SnapshotId, (Generation, bool)>,
+    /// Ended and still in the store.
+    pub(super) stored: BTreeMap<SnapshotId, Ended>,
     pub(super) periodic_from_ms: u64,
     pub(super) complete_count: u64,
     pub(super) aborted_count: u64,
@@ -80,15 +98,25 @@ impl Collection {
         accept: impl Fn(SnapshotId) -> bool,
     ) -> Option<SnapshotId> {
         let mut newest_first = self.stored.iter().rev();
-        let found =
-            newest_first.find(|&(&id, &(of, complete))| complete && of == generation && accept(id));
+        let found = newest_first
+            .find(|(id, end)| end.complete && end.generation == generation && accept(**id));
         found.map(|(&id, _)| id)
     }
 
     /// The generation of a complete snapshot.
     pub(super) fn generation_of(&self, snapshot: SnapshotId) -> Option<Generation> {
-        let (generation, complete) = self.stored.get(&snapshot)?;
-        complete.then_some(*generation)
+        let ended = self.stored.get(&snapshot)?;
+        ended.complete.then_some(ended.generation)
+    }
+
+    /// What a user must know who goes back to this snapshot.
+    pub(super) fn warning_on(&self, snapshot: SnapshotId) -> Option<String> {
+        let mode = self.stored.get(&snapshot)?.mode;
+        let warning = format!(
+            "{snapshot} was taken {mode}, which is not a consistent cut: what was handled between \
+             its markers will have been handled twice, and what was on a back edge is lost"
+        );
+        (!mode.is_consistent()).then_some(warning)
     }
 
     /// The ids above the low watermark that have ended. An id whose begin record stands is never

@@ -1,6 +1,6 @@
 //! Snapshots at the collector, second half: how they end, and what is kept of them.
 
-use super::collection::Stage;
+use super::collection::{Ended, Stage};
 use super::recovery::Phase;
 use super::{Announcement, Answer, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
 use crate::protocol::events::Order;
@@ -94,7 +94,7 @@ impl Collector {
             return;
         }
         let complete = manifest.is_complete();
-        let ended = (manifest.generation, complete);
+        let ended = Ended::as_said_in(&manifest);
         self.collection.stored.insert(snapshot, ended);
         let pause_ms = self.now_ms + self.policy.pause_min_ms;
         self.collection.periodic_from_ms = self.collection.periodic_from_ms.max(pause_ms);
@@ -151,7 +151,7 @@ impl Collector {
             .stored
             .iter()
             .rev()
-            .filter(|(_, (_, complete))| *complete);
+            .filter(|(_, ended)| ended.complete);
         let Some((&oldest, _)) = complete.clone().take(retain).last() else {
             return;
         };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::collection::{Open, Stage};
+use super::collection::{Ended, Open, Stage};
 use super::recovery::Phase;
 use super::{Announcement, Answer, Collector, CollectorEffect, RequestId};
 use crate::protocol::events::{Order, StoredPart};
@@ -22,7 +22,7 @@ impl Collector {
             self.collection.begun = self.collection.begun.max(id);
             match manifest {
                 Some(manifest) => {
-                    let ended = (manifest.generation, manifest.is_complete());
+                    let ended = Ended::as_said_in(&manifest);
                     self.collection.stored.insert(id, ended);
                 }
                 None => {

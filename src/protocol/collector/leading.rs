@@ -134,6 +134,9 @@ impl Collector {
                     begun.generation,
                     begun.restored,
                 )));
+                if let Some(warning) = self.collection.warning_on(begun.restored) {
+                    effects.push(CollectorEffect::Announce(Announcement::Warned(warning)));
+                }
             }
         }
     }

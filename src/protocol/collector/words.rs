@@ -164,6 +164,8 @@ pub enum Announcement {
     Ended(Box<Manifest>),
     /// A snapshot could not even begin, or its end could not be written.
     Failed(String),
+    /// Something that the user should know goes on all the same.
+    Warned(String),
     /// A restore has begun.
     Restoring(Generation, SnapshotId),
     /// Everyone runs.

@@ -13,6 +13,14 @@ use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber,
 use crate::protocol::mode::Taking;
 use crate::protocol::trace::{Sent, Stamp, checksum};
 
+/// What a marker has overtaken in an outbox.
+pub(in crate::protocol) struct Overtaken {
+    /// The last message that was on the wire before it.
+    pub(in crate::protocol) after: MessageNumber,
+    /// What was, sent before the recording and not on the wire: the sender share.
+    pub(in crate::protocol) share: Vec<Batch>,
+}
+
 /// The sender's end of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Outbox {
@@ -33,6 +41,9 @@ pub struct Outbox {
     /// The last message on the wire, and the bytes on the wire since the generation started.
     on_wire: MessageNumber,
     on_wire_bytes: u64,
+    /// The last message that was ever on the wire: one that a broken stream took back is still
+    /// the receiver's, and no marker overtakes it.
+    reached: MessageNumber,
     /// The last ordinal given, and the last on the wire.
     marked: MarkerOrdinal,
     marked_on_wire: MarkerOrdinal,
@@ -71,6 +82,7 @@ impl Outbox {
             sent,
             on_wire,
             on_wire_bytes: 0,
+            reached: on_wire,
             marked: MarkerOrdinal::default(),
             marked_on_wire: MarkerOrdinal::default(),
             acknowledged: on_wire,
@@ -151,17 +163,57 @@ impl Outbox {
 
     /// Marker-sending rule: the marker goes behind every message sent before the state was
     /// recorded and ahead of every message sent after.
-    pub(in crate::protocol) fn push_marker(&mut self, snapshot: SnapshotId, taking: Taking) {
+    pub(in crate::protocol) fn push_marker(
+        &mut self,
+        snapshot: SnapshotId,
+        taking: Taking,
+        used_ms: u64,
+    ) {
         self.seal();
         self.marked = self.marked.next();
         self.queue.push_back(Frame::Marker(Marker {
             snapshot,
             taking,
-            used_ms: 0,
+            used_ms,
             ordinal: self.marked,
             after: self.sent,
             sent: self.sent,
         }));
+    }
+
+    /// Brings the marker of a snapshot to the front: ahead of every message that was never on the
+    /// wire. Markers ahead of it, which are of snapshots that have ended, come along, so that
+    /// ordinals keep their order on the wire.
+    pub(in crate::protocol) fn overtake(
+        &mut self,
+        snapshot: SnapshotId,
+        used_ms: u64,
+    ) -> Option<Overtaken> {
+        let is_it =
+            |frame: &Frame| matches!(frame, Frame::Marker(marker) if marker.snapshot == snapshot);
+        let place = self.queue.iter().position(is_it)?;
+        let reached = self.reached;
+        let is_new = |frame: &Frame| matches!(frame, Frame::Messages(b) if b.first() > reached);
+        let front = self.queue.iter().take(place).position(is_new);
+        let front = front.unwrap_or(place);
+        let mut ahead = self.queue.split_off(front);
+        let behind = ahead.split_off(place - front + 1);
+        let mut share = Vec::new();
+        for frame in ahead {
+            match frame {
+                Frame::Messages(batch) => share.push(batch),
+                Frame::Marker(mut marker) => {
+                    marker.after = reached;
+                    marker.used_ms = marker.used_ms.max(used_ms);
+                    self.queue.push_back(Frame::Marker(marker));
+                }
+            }
+        }
+        self.queue
+            .extend(share.iter().cloned().map(Frame::Messages));
+        self.queue.extend(behind);
+        let after = reached;
+        Some(Overtaken { after, share })
     }
 
     /// Whether there is a frame that may go on the wire now.
@@ -200,6 +252,7 @@ impl Outbox {
                 let now = now.expect("a writable outbox has a message that fits");
                 assert_eq!(now.first(), self.on_wire.next(), "numbers go up by one");
                 self.on_wire = now.last();
+                self.reached = self.reached.max(now.last());
                 self.on_wire_bytes += now.bytes();
                 self.queued_bytes -= now.bytes();
                 Frame::Messages(now)

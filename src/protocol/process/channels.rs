@@ -3,7 +3,7 @@
 use super::{Phase, Process};
 use crate::protocol::application::{Application, Outputs};
 use crate::protocol::events::Effect;
-use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello};
+use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello, Marker};
 use crate::protocol::ids::{ChannelId, Generation};
 use crate::protocol::trace::What;
 
@@ -99,7 +99,7 @@ impl<A: Application> Process<A> {
         match self.inboxes[input].accept(frame) {
             Ok(None) => {}
             Ok(Some(Frame::Messages(batch))) => self.record_arrival(input, &batch, effects),
-            Ok(Some(Frame::Marker(marker))) => self.close_input(input, &marker, effects),
+            Ok(Some(Frame::Marker(marker))) => self.marker_came(input, &marker, effects),
             Err(breach) => {
                 self.inboxes[input].close();
                 effects.push(Effect::Hangup(channel, Some(breach)));
@@ -140,10 +140,10 @@ impl<A: Application> Process<A> {
     /// The driver has room: hand it the next frame, or what there is to tell the sender.
     pub(super) fn write(&mut self, channel: ChannelId, effects: &mut Vec<Effect>) {
         if let Some(output) = self.output(channel)
-            && let Some(frame) = self.outboxes[output].next_frame()
+            && let Some(mut frame) = self.outboxes[output].next_frame()
         {
-            let marker = match &frame {
-                Frame::Marker(marker) => Some(*marker),
+            let marker = match &mut frame {
+                Frame::Marker(marker) => Some(self.stamped(marker)),
                 Frame::Messages(_) => None,
             };
             effects.push(Effect::Write(channel, frame));
@@ -158,8 +158,18 @@ impl<A: Application> Process<A> {
         }
     }
 
+    /// The marker as it goes on the wire, with the time that was used up to this moment: waiting
+    /// in the outbox counts.
+    fn stamped(&self, marker: &mut Marker) -> Marker {
+        if let Some(recording) = self.recordings.get(&marker.snapshot) {
+            marker.used_ms = recording.used_ms(self.now_ms);
+        }
+        *marker
+    }
+
     /// Handles what is at the head of an inbox: up to so many messages, and the markers among
-    /// them. Markers are always taken; messages only while the outputs they may lead to have room.
+    /// them. Markers are taken unless the channel is held; messages only while the outputs they
+    /// may lead to have room.
     pub(super) fn take(
         &mut self,
         channel: ChannelId,
@@ -170,11 +180,11 @@ impl<A: Application> Process<A> {
             return;
         };
         let mut left = messages_max;
-        while left > 0 && matches!(self.phase, Phase::Running(_)) {
+        while left > 0 && matches!(self.phase, Phase::Running(_)) && !self.is_held(input) {
             match self.inboxes[input].head() {
                 Some(Frame::Marker(_)) => {
                     if let Some(Frame::Marker(marker)) = self.inboxes[input].pop() {
-                        self.marker_counts(channel, &marker, effects);
+                        self.marker_counts(input, &marker, effects);
                     }
                 }
                 Some(Frame::Messages(_)) if self.has_room_for(input) => {

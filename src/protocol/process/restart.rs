@@ -139,7 +139,14 @@ impl<A: Application> Process<A> {
         let limits = &self.settings.limits;
         let inboxes = part.inputs.iter();
         self.inboxes = inboxes
-            .map(|input| Inbox::new(input.channel, input.handled, &input.share, limits))
+            .map(|input| {
+                let goes_on_after = match part.mode.is_consistent() {
+                    true => input.handled,
+                    // The two ends do not agree: the sender's is where the channel goes on.
+                    false => input.after,
+                };
+                Inbox::new(input.channel, goes_on_after, &input.share, limits)
+            })
             .collect();
         let outboxes = part.outputs.iter();
         self.outboxes = outboxes
@@ -157,12 +164,15 @@ impl<A: Application> Process<A> {
         effects.push(Effect::Report(Report::Ready(generation)));
     }
 
-    /// Everyone is ready.
+    /// Everyone is ready. Markers of those who heard of it sooner may have come.
     fn run(&mut self, generation: Generation, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Prepared(generation) {
             self.phase = Phase::Running(generation);
             if let Some(tracer) = &mut self.tracer {
                 effects.push(Effect::Trace(tracer.start(&mut self.outboxes)));
+            }
+            for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
+                self.go_on(snapshot, effects);
             }
         }
     }
@@ -221,15 +231,13 @@ impl<A: Application> Process<A> {
             return Err("the part has other channels than the topology".to_owned());
         }
         for input in &part.inputs {
-            let after = input.handled;
-            if follow(after, &input.share).is_none() {
+            let last = follow(input.handled, &input.share);
+            if last != Some(input.after) && part.mode.is_consistent() {
                 return Err(format!("what it recorded on {} has gaps", input.channel));
             }
         }
         for output in &part.outputs {
-            let first = output.share.first().map(Batch::first);
-            let after = first.map_or(output.sent.get(), |first| first.get() - 1);
-            if follow(MessageNumber::new(after), &output.share) != Some(output.sent) {
+            if follow(output.after, &output.share) != Some(output.sent) {
                 return Err(format!("what it recorded on {} has gaps", output.channel));
             }
         }

@@ -5,7 +5,7 @@ use crate::protocol::application::Application;
 use crate::protocol::events::{Effect, Report, StoredPart};
 use crate::protocol::frame::{Batch, Marker};
 use crate::protocol::ids::{ChannelId, SnapshotId};
-use crate::protocol::mode::{Records, Taking};
+use crate::protocol::mode::Taking;
 use crate::protocol::recording::Recording;
 
 /// Recordings that may be under way at once. The collector allows far fewer; this bounds what a
@@ -13,7 +13,7 @@ use crate::protocol::recording::Recording;
 const RECORDINGS_MAX: usize = 64;
 
 impl<A: Application> Process<A> {
-    /// The trigger at an initiator. If a marker was faster there is nothing left to do.
+    /// The trigger at an initiator. If a marker was faster it may have nothing left to do.
     pub(super) fn trigger(
         &mut self,
         snapshot: SnapshotId,
@@ -23,52 +23,145 @@ impl<A: Application> Process<A> {
         if self.running().is_none() {
             return self.decline(snapshot, "the process is not running".to_owned(), effects);
         }
-        self.record(snapshot, taking, None, effects);
+        if let Some(recording) = self.opened(snapshot, taking, 0, effects) {
+            recording.trigger();
+            self.go_on(snapshot, effects);
+        }
+    }
+
+    /// A marker is off the wire: its channel's state is closed, wherever the marker stands.
+    pub(super) fn marker_came(&mut self, input: usize, marker: &Marker, effects: &mut Vec<Effect>) {
+        let Marker {
+            snapshot,
+            taking,
+            used_ms,
+            after,
+            ..
+        } = *marker;
+        if let Some(recording) = self.opened(snapshot, taking, used_ms, effects) {
+            recording.marker_came(input, after);
+            self.go_on(snapshot, effects);
+        }
     }
 
     /// Marker-receiving rule, first half: a marker has come to the head of its inbox.
     pub(super) fn marker_counts(
         &mut self,
-        channel: ChannelId,
+        input: usize,
         marker: &Marker,
         effects: &mut Vec<Effect>,
     ) {
-        match marker.taking.mode.records() {
-            Records::AtFirstMarker | Records::WhenAligned => {
-                self.record(marker.snapshot, marker.taking, Some(channel), effects);
-            }
+        if let Some(recording) = self.recordings.get_mut(&marker.snapshot) {
+            recording.marker_counts(input);
+            self.go_on(marker.snapshot, effects);
         }
     }
 
-    /// Takes the local state, puts the marker on every output and opens the recording of every
-    /// input, in one step: nothing can be handled or sent between.
-    fn record(
+    /// The recording of a snapshot, which this word of it may open; none if it has ended.
+    fn opened(
         &mut self,
         snapshot: SnapshotId,
         taking: Taking,
-        closed: Option<ChannelId>,
+        used_ms: u64,
         effects: &mut Vec<Effect>,
-    ) {
-        if self.ended.contains(snapshot) || self.recordings.contains_key(&snapshot) {
-            return;
+    ) -> Option<&mut Recording> {
+        if !self.recordings.contains_key(&snapshot) && !self.ended.contains(snapshot) {
+            self.open(snapshot, taking, effects);
+        }
+        let recording = self.recordings.get_mut(&snapshot)?;
+        recording.hasten(self.now_ms, used_ms);
+        Some(recording)
+    }
+
+    /// Only classic snapshots overlap, and only with one another: else the newer ends the older.
+    /// This is no failure, and the collector, who began the newer, knows.
+    fn open(&mut self, snapshot: SnapshotId, taking: Taking, effects: &mut Vec<Effect>) {
+        let apart = |recording: &Recording| !recording.taking().mode.overlaps(taking.mode);
+        let mut newer = self.recordings.range(snapshot..);
+        if newer.any(|(_, recording)| apart(recording)) {
+            return self.ended.insert(snapshot);
+        }
+        let older = self.recordings.range(..snapshot);
+        let older = older.filter(|(_, recording)| apart(recording));
+        for older in older.map(|(&older, _)| older).collect::<Vec<_>>() {
+            self.end(older, effects);
+        }
+        if !taking.mode.overlaps(taking.mode) {
+            // Of others that are older a marker may be under way still.
+            let first = snapshot.get().saturating_sub(RECORDINGS_MAX as u64);
+            for older in first..snapshot.get() {
+                self.ended.insert(SnapshotId::new(older));
+            }
         }
         if self.recordings.len() >= RECORDINGS_MAX {
             let reason = format!("{RECORDINGS_MAX} snapshots are being recorded already");
             return self.decline(snapshot, reason, effects);
         }
-        let begun = (snapshot, taking);
-        let (inboxes, outboxes) = (&self.inboxes, &self.outboxes);
-        let recording = Recording::begin(begun, self.now_ms, inboxes, outboxes, closed);
-        if recording.bytes() > self.settings.limits.recording_bytes_max {
-            let reason = self.too_large(&recording);
-            return self.decline(snapshot, reason, effects);
+        let topology = &self.setup.topology;
+        let inputs = self.inboxes.iter().map(|inbox| {
+            let channel = inbox.channel();
+            (channel, !topology.back_edges().contains(&channel))
+        });
+        let recording = Recording::open(snapshot, taking, self.now_ms, inputs);
+        self.recordings.insert(snapshot, recording);
+    }
+
+    /// Does whatever is due for a snapshot. While a restore is under way nothing is: markers of
+    /// those who run already are queued, as messages are.
+    pub(super) fn go_on(&mut self, snapshot: SnapshotId, effects: &mut Vec<Effect>) {
+        if self.running().is_none() {
+            return;
         }
-        let clock = self.capture(snapshot, taking.mode, effects);
-        self.recordings.insert(snapshot, recording.clocked(clock));
-        for outbox in &mut self.outboxes {
-            outbox.push_marker(snapshot, taking);
+        let Some(recording) = self.recordings.get_mut(&snapshot) else {
+            return;
+        };
+        let struck = recording.strike(self.now_ms);
+        let recorded = recording.is_due();
+        if recorded {
+            self.record(snapshot, effects);
+        }
+        if struck || recorded {
+            self.overtake(snapshot, effects);
         }
         self.finish(snapshot, effects);
+    }
+
+    /// Takes the local state, puts the marker on every output and opens the recording of every
+    /// input, in one step: nothing can be handled or sent between.
+    fn record(&mut self, snapshot: SnapshotId, effects: &mut Vec<Effect>) {
+        let Some(recording) = self.recordings.get_mut(&snapshot) else {
+            return;
+        };
+        recording.begin(&self.inboxes);
+        self.check_size(snapshot, effects);
+        let Some(mode) = self.recordings.get(&snapshot).map(|r| r.taking().mode) else {
+            return;
+        };
+        let clock = self.capture(snapshot, mode, effects);
+        let recording = self.recordings.get_mut(&snapshot);
+        let recording = recording.expect("its state has just been taken");
+        let (taking, used_ms) = (recording.taking(), recording.used_ms(self.now_ms));
+        for outbox in &mut self.outboxes {
+            outbox.push_marker(snapshot, taking, used_ms);
+        }
+        recording.markers_put(&self.outboxes, clock);
+    }
+
+    /// Where markers overtake, those that wait in outboxes go to the front.
+    fn overtake(&mut self, snapshot: SnapshotId, effects: &mut Vec<Effect>) {
+        let recording = self.recordings.get_mut(&snapshot);
+        let Some(recording) = recording.filter(|recording| recording.overtakes()) else {
+            return;
+        };
+        let used_ms = recording.used_ms(self.now_ms);
+        for (output, outbox) in self.outboxes.iter_mut().enumerate() {
+            if recording.marker_waits(outbox.channel())
+                && let Some(overtaken) = outbox.overtake(snapshot, used_ms)
+            {
+                recording.overtook(output, overtaken);
+            }
+        }
+        self.check_size(snapshot, effects);
     }
 
     /// A batch has come in: it belongs to the channel's state in every recording still open.
@@ -78,34 +171,32 @@ impl<A: Application> Process<A> {
         batch: &Batch,
         effects: &mut Vec<Effect>,
     ) {
-        let bound = self.settings.limits.recording_bytes_max;
         for recording in self.recordings.values_mut() {
             recording.arrived(input, batch);
         }
-        let over = self.recordings.iter();
-        let over = over.filter(|(_, recording)| recording.bytes() > bound);
-        let over = over.map(|(&snapshot, recording)| (snapshot, self.too_large(recording)));
-        for (snapshot, reason) in over.collect::<Vec<_>>() {
+        for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
+            self.check_size(snapshot, effects);
+        }
+    }
+
+    /// A recording over its bound ends its snapshot.
+    fn check_size(&mut self, snapshot: SnapshotId, effects: &mut Vec<Effect>) {
+        let bound = self.settings.limits.recording_bytes_max;
+        let recording = self.recordings.get(&snapshot);
+        if let Some(recording) = recording.filter(|recording| recording.bytes() > bound) {
+            let reason = self.too_large(recording);
             self.decline(snapshot, reason, effects);
         }
     }
 
     fn too_large(&self, recording: &Recording) -> String {
         let bound = self.settings.limits.recording_bytes_max;
-        let channel = recording.largest_input();
+        let channel = recording.largest_channel();
         let channel = channel.map(|channel| self.setup.topology.channel_name(channel));
         format!(
             "the recording is over recording_bytes_max = {bound}, most of it from {}",
             channel.unwrap_or_default()
         )
-    }
-
-    /// A marker has come in: its channel's state is closed, wherever the marker stands.
-    pub(super) fn close_input(&mut self, input: usize, marker: &Marker, effects: &mut Vec<Effect>) {
-        if let Some(recording) = self.recordings.get_mut(&marker.snapshot) {
-            recording.close(input, marker);
-            self.finish(marker.snapshot, effects);
-        }
     }
 
     /// A marker has been handed to the driver.
@@ -189,7 +280,7 @@ impl<A: Application> Process<A> {
     pub(super) fn end(&mut self, snapshot: SnapshotId, effects: &mut Vec<Effect>) {
         self.ended.insert(snapshot);
         if let Some(recording) = self.recordings.remove(&snapshot)
-            && recording.unfinished_since_ms().is_some()
+            && recording.has_state()
         {
             effects.push(Effect::Forget(snapshot));
         }
@@ -204,10 +295,13 @@ impl<A: Application> Process<A> {
         self.ended.raise(low);
     }
 
-    /// Time passes. A node ends what takes too long by its own clock: an abort that never
-    /// arrives must not keep a recording for ever.
+    /// Time passes: T strikes where it is due. A node ends what takes too long by its own clock,
+    /// and releases what it held: an abort that never arrives must not hold a channel for ever.
     pub(super) fn time(&mut self, now_ms: u64, effects: &mut Vec<Effect>) {
         self.now_ms = self.now_ms.max(now_ms);
+        for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
+            self.go_on(snapshot, effects);
+        }
         let timeout_ms = self.settings.snapshot_timeout_ms;
         let late = self.recordings.iter().filter_map(|(&snapshot, recording)| {
             let since_ms = recording.unfinished_since_ms()?;
