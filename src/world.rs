@@ -224,6 +224,14 @@ impl<A: Application> World<A> {
         control.down.front().map(|directive| &directive.order)
     }
 
+    /// What the collector hears next of an incarnation, unless it is that it has gone.
+    pub fn next_report(&self, process: ProcessId, incarnation: Incarnation) -> Option<&Report> {
+        match self.control.get(&(process, incarnation))?.up.front()? {
+            Up::Said(report) => Some(report),
+            Up::Gone => None,
+        }
+    }
+
     /// What the store was asked to do and has not done, in the order of [`Choice::Store`].
     pub fn pending(&self) -> &[Operation] {
         &self.disk.pending

@@ -2,63 +2,55 @@
 //! occur somewhere.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to fail")]
+#![allow(
+    clippy::print_stdout,
+    reason = "what was seen, for those who change the worlds"
+)]
 
 mod explored;
 
 use std::time::Instant;
 
-use cutline::protocol::mode::Mode;
-use explored::{Case, Explored, Trouble};
+use explored::{CASES, Explored};
 use stateright::{Checker, Model};
 
 #[test]
 fn probe() {
-    let sends = std::env::var("SENDS").unwrap_or("p1→p2:2 p2→p3 p3→p1".to_owned());
-    let channels = std::env::var("CH").unwrap_or("p1→p2 p2→p3 p3→p1".to_owned());
-    let n = |v: &str, d: u32| std::env::var(v).ok().map_or(d, |s| s.parse().unwrap());
-    let trouble = match n("T", 0) {
-        0 => Trouble::Nothing,
-        1 => Trouble::BrokenStream,
-        2 => Trouble::Crash,
-        3 => Trouble::LostCollector,
-        4 => Trouble::Abort,
-        _ => Trouble::UnknownPut,
-    };
-    let case = Case {
-        name: "probe",
-        processes: n("N", 3),
-        channels: channels.leak(),
-        sends: sends.leak(),
-        mode: Mode::Classic,
-        snapshots: n("S", 1) as u8,
-        everyone: n("E", 0) > 0,
-        trouble,
-        states: (0, 0),
-        shows: &[],
-    };
-    let started = Instant::now();
-    let model = Explored::new(case);
-    eprintln!("undisturbed {:?}", started.elapsed());
-    let checker = model
-        .checker()
-        .threads(2)
-        .target_state_count(n("MAX", 400000) as usize)
-        .spawn_bfs()
-        .join();
-    eprintln!(
-        "{} unique of {} states, depth {}, {:?}",
-        checker.unique_state_count(),
-        checker.state_count(),
-        checker.max_depth(),
-        started.elapsed()
-    );
-    eprintln!("{}", checker.model().seen);
-    for (name, path) in checker.discoveries() {
-        eprintln!("-- {name}");
-        let last = path.last_state().clone();
-        for action in path.into_actions() {
-            eprintln!("  {}", explored::state::describe(&action));
+    let only = std::env::var("W").unwrap_or_default();
+    let max = std::env::var("MAX")
+        .ok()
+        .map_or(150_000, |s| s.parse().unwrap());
+    for case in CASES.iter().filter(|case| case.name.contains(&only)) {
+        let started = Instant::now();
+        let model = Explored::new(*case);
+        let checker = model
+            .checker()
+            .threads(2)
+            .target_state_count(max)
+            .timeout(std::time::Duration::from_secs(25))
+            .spawn_bfs()
+            .join();
+        println!(
+            "{}: {} unique of {} states, depth {}, {:?}: {}",
+            case.name,
+            checker.unique_state_count(),
+            checker.state_count(),
+            checker.max_depth(),
+            started.elapsed(),
+            checker.model().seen
+        );
+        for rare in case.shows {
+            if checker.model().seen.count(*rare) == 0 {
+                println!("    NOT SEEN {rare:?}");
+            }
         }
-        eprintln!("{last:?}");
+        for (name, path) in checker.discoveries() {
+            println!("-- {name}");
+            let last = path.last_state().clone();
+            for action in path.into_actions() {
+                println!("  {}", explored::state::describe(&action));
+            }
+            println!("{last:?}");
+        }
     }
 }

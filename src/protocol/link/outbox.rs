@@ -11,6 +11,7 @@ use crate::protocol::clock::Clock;
 use crate::protocol::frame::{BATCH_BYTES, Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber, SnapshotId};
 use crate::protocol::mode::Taking;
+use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::trace::{Sent, Stamp, checksum};
 
 /// What a marker has overtaken in an outbox.
@@ -65,6 +66,7 @@ impl Outbox {
         share: &[Batch],
         limits: &Limits,
     ) -> Self {
+        let sent = MessageNumber::new(sent.get() * u64::from(!is(RenumbersAfterRestore)));
         let on_wire = match share.first() {
             Some(batch) => MessageNumber::new(batch.first().get() - 1),
             None => sent,
@@ -179,6 +181,9 @@ impl Outbox {
             after: self.sent,
             sent: self.sent,
         }));
+        if is(MarkerAheadOfMessages) {
+            self.queue.rotate_right(1);
+        }
     }
 
     /// Brings the marker of a snapshot to the front: ahead of every message that was never on the
@@ -281,8 +286,12 @@ impl Outbox {
         self.acknowledge(feedback)?;
         self.receiver = Some(receiver);
         self.open = true;
+        if is(ResendsTooLittle) {
+            self.acknowledged = self.acknowledged.next();
+        }
         while let Some(frame) = self.unacknowledged.pop_back() {
             match frame {
+                Frame::Marker(_) if is(ForgetsMarkerOnWire) => {}
                 Frame::Marker(marker) => {
                     self.marked_on_wire = MarkerOrdinal::new(marker.ordinal.get() - 1);
                     self.queue.push_front(Frame::Marker(marker));

@@ -16,30 +16,42 @@ pub(crate) enum Finding {
     Inexact(SnapshotId, ChannelId),
     /// A verdict on a complete snapshot is no.
     Verdict(SnapshotId, &'static str),
+    /// A snapshot that is not exact is called so, or the other way round.
+    Unsaid(SnapshotId),
     /// A peer did what no correct peer does, or a node or the job broke off.
     Broke(String),
 }
 
-/// What is wrong with what has just ended.
+/// What is wrong with what has just ended. A snapshot of a mode without consistent cuts may be
+/// anything, but the verdicts must say so.
 pub(crate) fn of_manifest(world: &World<Script>, manifest: &Manifest) -> Vec<Finding> {
-    let mut findings = Vec::new();
     if !manifest.is_complete() {
-        return findings;
+        return Vec::new();
     }
     let id = manifest.snapshot;
-    let topology = &world.job().topology;
-    for &channel in topology.channels() {
-        let part = |process: ProcessId| world.part(id, process);
+    let inexact = inexact_channels(world, id);
+    let failing = judge_manifest(&world.job().topology, manifest).failing();
+    if !manifest.mode.is_consistent() {
+        let unsaid = inexact.is_empty() != failing.is_empty();
+        return unsaid.then_some(Finding::Unsaid(id)).into_iter().collect();
+    }
+    let inexact = inexact
+        .into_iter()
+        .map(|channel| Finding::Inexact(id, channel));
+    let failing = failing.into_iter().map(|name| Finding::Verdict(id, name));
+    inexact.chain(failing).collect()
+}
+
+/// The channels of a complete snapshot that hold something else than what was sent on them and
+/// not handled, by the applications' account.
+pub(crate) fn inexact_channels(world: &World<Script>, snapshot: SnapshotId) -> Vec<ChannelId> {
+    let part = |process: ProcessId| world.part(snapshot, process);
+    let channels = world.job().topology.channels().iter().copied();
+    let inexact = channels.filter(|channel| {
         let ends = part(channel.from).zip(part(channel.to));
-        if !ends.is_some_and(|(from, to)| is_exact(channel, from, to)) {
-            findings.push(Finding::Inexact(id, channel));
-        }
-    }
-    let verdicts = judge_manifest(topology, manifest);
-    for verdict in verdicts.failing() {
-        findings.push(Finding::Verdict(id, verdict));
-    }
-    findings
+        !ends.is_some_and(|(from, to)| is_exact(*channel, from, to))
+    });
+    inexact.collect()
 }
 
 /// By the account of both applications: the channel holds what was sent on it and not handled,

@@ -15,7 +15,7 @@
 //! - **Steps that commute with all others.** When no fault can strike any more, some steps only
 //!   enable others: a node starts, a hello is answered, a part is loaded, a prepared process
 //!   hears `Run`. Nothing that any other step does depends on whether they are done, and nothing
-//!   can undo them; so they are done at once, alone ([`Case::is_eager`]). In a world that has no
+//!   can undo them; so they are done at once, alone (`State::is_eager`). In a world that has no
 //!   faults at all and whose snapshots do not end one another, that is true of everything that
 //!   happens between nodes, collector and store, but for the trigger: it parts what a process
 //!   did before from what it does after. The rest comes after a process's part is whole and
@@ -25,6 +25,7 @@
 
 pub(crate) mod case;
 pub(crate) mod findings;
+pub(crate) mod list;
 pub(crate) mod model;
 pub(crate) mod rare;
 pub(crate) mod script;
@@ -32,6 +33,5 @@ pub(crate) mod state;
 pub(crate) mod undisturbed;
 
 pub(crate) use case::{Case, Trouble};
+pub(crate) use list::CASES;
 pub(crate) use model::Explored;
-pub(crate) use rare::Rare;
-pub(crate) use state::{State, Step};

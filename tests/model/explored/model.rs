@@ -6,7 +6,7 @@ use cutline::protocol::collector::Announcement;
 use cutline::world::{Choice, Fate, Fault, Notice};
 use stateright::{Model, Property};
 
-use super::case::{Case, Trouble, application};
+use super::case::{Case, Trouble, application, request};
 use super::findings::{self, Finding};
 use super::rare::{Outcome, Seen};
 use super::state::{State, Step, describe};
@@ -34,7 +34,7 @@ impl Explored {
             return false;
         };
         match *choice {
-            Choice::Fault(Fault::Pass(_)) => false,
+            Choice::Fault(Fault::Pass(_)) => self.case.trouble == Trouble::Limit,
             Choice::Fault(_) => true,
             Choice::Store(_, fate) => fate != Fate::Done,
             _ => false,
@@ -65,12 +65,11 @@ impl Model for Explored {
         match step {
             Step::Ask => {
                 next.asks -= 1;
-                next.world.ask(self.case.request(&last.world));
+                next.world.ask(request());
             }
             Step::Choice(choice) => {
-                if matches!(choice, Choice::Fault(Fault::Pass(_))) {
-                    next.rests -= 1;
-                }
+                let rests = matches!(choice, Choice::Fault(Fault::Pass(_)));
+                next.rests -= u8::from(rests && !self.is_fault(&step));
                 next.world.apply(&choice);
             }
         }
@@ -86,12 +85,13 @@ impl Model for Explored {
             next.findings.push(Finding::Broke(reason.clone()));
         }
         if let Step::Choice(choice) = step {
-            let mut outcome = Outcome {
+            let outcome = Outcome {
                 world: &next.world,
                 notices: &notices,
                 is_late: self.case.trouble != Trouble::Nothing && next.faults == 0,
+                limited: self.case.trouble == Trouble::Limit,
             };
-            self.seen.look(&last.world, &choice, &mut outcome);
+            self.seen.look(&last.world, &choice, &outcome);
         }
         Some(next)
     }

@@ -1,17 +1,18 @@
 //! What happens only sometimes, counted while the worlds are explored: a model in which it never
 //! did would prove little.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cutline::protocol::collector::Announcement;
-use cutline::protocol::events::Holding;
+use cutline::protocol::cut::ChannelFacts;
 use cutline::protocol::frame::Frame;
 use cutline::protocol::ids::{ChannelId, SnapshotId};
+use cutline::protocol::mode::Mode;
 use cutline::protocol::records::{End, Manifest};
 use cutline::world::{Choice, Notice, World};
 
+use super::findings::inexact_channels;
 use super::script::Script;
 
 /// Something that happens only sometimes.
@@ -35,9 +36,15 @@ pub(crate) enum Rare {
     FromTheStart,
     /// A snapshot completes after the fault.
     CompleteAfter,
+    /// A marker overtakes a message that waits in an outbox.
+    OvertakesOutbox,
+    /// A marker counts while a message waits ahead of it in an inbox, or is to come.
+    OvertakesInbox,
+    /// A complete snapshot is of a cut that is not consistent.
+    Inconsistent,
 }
 
-const RARES: [Rare; 9] = [
+const RARES: [Rare; 12] = [
     Rare::Complete,
     Rare::Aborted,
     Rare::InFlight,
@@ -47,6 +54,9 @@ const RARES: [Rare; 9] = [
     Rare::TakenBackInFlight,
     Rare::FromTheStart,
     Rare::CompleteAfter,
+    Rare::OvertakesOutbox,
+    Rare::OvertakesInbox,
+    Rare::Inconsistent,
 ];
 
 /// How often what was seen, over all steps of an exploration.
@@ -63,14 +73,14 @@ impl Seen {
     }
 
     /// Notes what a step has shown.
-    pub(crate) fn look(&self, before: &World<Script>, choice: &Choice, after: &mut Outcome<'_>) {
+    pub(crate) fn look(&self, before: &World<Script>, choice: &Choice, after: &Outcome<'_>) {
         for notice in after.notices {
             match notice {
                 Notice::Announced(Announcement::Ended(manifest)) => {
-                    self.ended(manifest, after.is_late);
+                    self.ended(manifest, after);
                 }
-                Notice::Announced(Announcement::Running(_, restored)) => {
-                    self.running(*restored, after.world);
+                Notice::Announced(Announcement::Restoring(_, restored)) => {
+                    self.restoring(*restored, after.world);
                 }
                 Notice::Recorded(process, _) => {
                     let machine = after.world.process(*process);
@@ -88,28 +98,29 @@ impl Seen {
         }
     }
 
-    fn ended(&self, manifest: &Manifest, is_late: bool) {
+    fn ended(&self, manifest: &Manifest, after: &Outcome<'_>) {
         if !manifest.is_complete() {
             return self.note(Rare::Aborted);
         }
-        self.note(Rare::Complete);
-        if is_late {
-            self.note(Rare::CompleteAfter);
-        }
-        if is_in_flight(manifest) {
-            self.note(Rare::InFlight);
+        let (outputs, inputs) = shares(manifest);
+        let overtakes = manifest.mode == Mode::Unaligned || after.limited;
+        let inexact = inexact_channels(after.world, manifest.snapshot);
+        let shown = [
+            (Rare::Complete, true),
+            (Rare::CompleteAfter, after.is_late),
+            (Rare::InFlight, outputs || inputs),
+            (Rare::OvertakesOutbox, outputs),
+            (Rare::OvertakesInbox, inputs && overtakes),
+            (Rare::Inconsistent, !inexact.is_empty()),
+        ];
+        for (rare, _) in shown.into_iter().filter(|(_, shown)| *shown) {
+            self.note(rare);
         }
     }
 
-    fn running(&self, restored: SnapshotId, world: &World<Script>) {
+    fn restoring(&self, restored: SnapshotId, world: &World<Script>) {
         if restored == SnapshotId::default() {
             return self.note(Rare::FromTheStart);
-        }
-        let first = world.job().topology.processes().next();
-        let holding = first.and_then(|first| world.process(first));
-        // A new collector that finds everyone running takes nobody back.
-        if holding.is_some_and(|machine| matches!(machine.holding(), Holding::Running(_))) {
-            return;
         }
         self.note(Rare::TakenBack);
         let mut manifests = world.manifests();
@@ -135,15 +146,24 @@ pub(crate) struct Outcome<'a> {
     pub(crate) notices: &'a [Notice],
     /// The fault of this world has struck.
     pub(crate) is_late: bool,
+    /// Snapshots have a limit.
+    pub(crate) limited: bool,
+}
+
+/// Whether messages are in the sender shares, and in the receiver shares.
+fn shares(manifest: &Manifest) -> (bool, bool) {
+    let End::Complete { parts, .. } = &manifest.end else {
+        return (false, false);
+    };
+    let holds = |ends: &[ChannelFacts]| ends.iter().any(|end| !end.share.is_empty());
+    let mut facts = parts.iter().map(|part| &part.facts);
+    let outputs = facts.clone().any(|facts| holds(&facts.outputs));
+    (outputs, facts.any(|facts| holds(&facts.inputs)))
 }
 
 fn is_in_flight(manifest: &Manifest) -> bool {
-    let End::Complete { parts, .. } = &manifest.end else {
-        return false;
-    };
-    let facts = parts.iter().map(|part| &part.facts);
-    let mut ends = facts.flat_map(|facts| facts.inputs.iter().chain(&facts.outputs));
-    ends.any(|end| !end.share.is_empty())
+    let (outputs, inputs) = shares(manifest);
+    outputs || inputs
 }
 
 /// A frame has gone on the wire: is it a marker that its sender had put there before?
@@ -152,14 +172,10 @@ fn is_marker_again(before: &World<Script>, after: &World<Script>, channel: Chann
         return false;
     };
     let sender = before.process(channel.from);
-    let waits = sender.and_then(|sender| {
+    sender.is_some_and(|sender| {
         let mut recordings = sender.recordings();
-        recordings.find(|(snapshot, _)| *snapshot == marker.snapshot)
-    });
-    let waits_for: BTreeSet<_> = waits
-        .map(|(_, channels)| channels)
-        .into_iter()
-        .flatten()
-        .collect();
-    !waits_for.contains(&channel)
+        recordings.any(|(snapshot, waits_for)| {
+            snapshot == marker.snapshot && !waits_for.contains(&channel)
+        })
+    })
 }

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cutline::protocol::events::{Holding, Order};
+use cutline::protocol::events::{Holding, Order, Report};
 use cutline::protocol::ids::ProcessId;
+use cutline::protocol::records::Record;
 use cutline::world::{Choice, Fate, Fault, Operation, World};
 
-use super::case::{Case, Trouble, application};
+use super::case::{Case, LIMIT_MS, Trouble, application};
 use super::findings::Finding;
 use super::script::Script;
 
@@ -43,7 +44,7 @@ impl State {
     /// The first state of a world.
     pub(crate) fn first(case: &Case) -> Self {
         // Snapshots that end one another must not all be there from the start.
-        let at_once = match case.mode.overlaps() {
+        let at_once = match case.mode.overlaps(case.mode) {
             true => case.snapshots,
             false => case.snapshots.min(1),
         };
@@ -126,7 +127,7 @@ impl State {
 
     /// What is left out: see the head of [`super`].
     fn counts(&self, case: &Case, choice: &Choice) -> bool {
-        let breaks = case.trouble == Trouble::BrokenStream;
+        let breaks = case.trouble == Trouble::Break;
         match *choice {
             Choice::Acknowledge(_) => breaks && self.faults > 0,
             Choice::Hear(channel) => self.world.is_dialled(channel) || (breaks && self.faults > 0),
@@ -134,22 +135,25 @@ impl State {
         }
     }
 
-    /// Whether nothing that anything else does depends on when this is done.
+    /// Whether nothing that anything else does depends on when this is done: see the head of
+    /// [`super`].
     fn is_eager(&self, case: &Case, choice: &Choice) -> bool {
-        if self.faults > 0 {
-            return false;
-        }
-        let apart = case.trouble == Trouble::Nothing && case.mode.overlaps();
+        let calm = self.faults == 0 || case.trouble == Trouble::Limit;
+        let apart = case.always_completes() && self.asks == 0;
         match *choice {
-            Choice::Start(_) | Choice::Open(_) | Choice::Hear(_) => true,
-            Choice::Tick(process) => application(&self.world, process).is_none_or(Script::is_done),
-            Choice::Store(at, _) => {
-                apart || matches!(self.world.pending()[at], Operation::Load(..))
+            Choice::Start(_) | Choice::Open(_) | Choice::Hear(_) => calm,
+            Choice::Tick(process) => {
+                calm && application(&self.world, process).is_none_or(Script::is_done)
             }
-            Choice::Report(..) => apart,
+            Choice::Store(at, _) => apart || calm && self.is_settled_by_now(case, at),
+            Choice::Report(process, incarnation) => {
+                let report = self.world.next_report(process, incarnation);
+                apart || self.is_heard_at_once(case, report)
+            }
             Choice::Direct(process, incarnation) => {
                 match self.world.next_order(process, incarnation) {
-                    Some(Order::Run(_)) => true,
+                    Some(Order::Run(_)) => calm,
+                    Some(Order::Ended { complete: true, .. }) => case.trouble != Trouble::Collector,
                     Some(Order::Trigger(..)) | None => false,
                     Some(_) => apart,
                 }
@@ -158,11 +162,26 @@ impl State {
         }
     }
 
+    /// Whether what the store is asked to do will be done, whatever else happens first.
+    fn is_settled_by_now(&self, case: &Case, at: usize) -> bool {
+        match &self.world.pending()[at] {
+            Operation::Load(..) | Operation::Create(Record::Manifest(_)) => true,
+            Operation::Put(..) => case.trouble == Trouble::Break,
+            _ => case.trouble == Trouble::Crash,
+        }
+    }
+
+    /// A report that is heard later is one that is made later; that a node is gone is acted upon
+    /// only when its successor is there.
+    fn is_heard_at_once(&self, case: &Case, report: Option<&Report>) -> bool {
+        !matches!(report, Some(Report::Join(_))) && case.trouble != Trouble::Collector
+    }
+
     fn troubles(&self, case: &Case) -> Vec<Choice> {
         let pending = self.world.pending().iter().enumerate();
         match case.trouble {
             Trouble::Nothing => Vec::new(),
-            Trouble::BrokenStream => {
+            Trouble::Break => {
                 let channels = self.world.job().topology.channels().iter();
                 channels
                     .map(|&channel| Choice::Fault(Fault::Break(channel)))
@@ -172,12 +191,13 @@ impl State {
                 let crash = |process| Choice::Fault(Fault::Crash(process));
                 self.processes().map(crash).collect()
             }
-            Trouble::LostCollector => vec![Choice::Fault(Fault::CrashCollector)],
+            Trouble::Limit => vec![Choice::Fault(Fault::Pass(LIMIT_MS))],
+            Trouble::Collector => vec![Choice::Fault(Fault::CrashCollector)],
             Trouble::Abort => pending
                 .filter(|(_, operation)| matches!(operation, Operation::Put(..)))
                 .map(|(at, _)| Choice::Store(at, Fate::Failed))
                 .collect(),
-            Trouble::UnknownPut => pending
+            Trouble::Unknown => pending
                 .filter(|(_, operation)| !matches!(operation, Operation::Load(..)))
                 .map(|(at, _)| Choice::Store(at, Fate::Unknown))
                 .collect(),

@@ -1,0 +1,1 @@
+//! Each wrong protocol is killed by the test named for it.
