@@ -1,5 +1,7 @@
 //! The command line: arguments and wiring only. What the commands do is in `cutline::control`.
 
+mod run;
+
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -11,17 +13,11 @@ use cutline::control::command::{self, CommandError, Progress, Reply, Which};
 use cutline::control::detach;
 use cutline::control::log::{Clock, Log, LogFormat, colour};
 use cutline::control::place::Place;
-use cutline::control::run;
 use cutline::control::up::{self, UpError};
 use cutline::control::view::Format;
 use cutline::control::wanted::{WantedSnapshot, millis};
 use cutline::job::Job;
 use cutline::protocol::mode::Mode;
-use cutline::scenario::Scenario;
-
-/// Long enough for a message and a marker to arrive between two ticks, as the files of COS 418
-/// assume.
-const TICK_MS: u64 = 20;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -171,37 +167,18 @@ enum Command {
     },
     /// End the job, whatever state its programs are in.
     Down,
-    /// Take a scenario to its end on real processes; 1 if an expectation does not hold.
+    /// Take a scenario to its end; 1 if an expectation does not hold.
     ///
-    /// It runs in a fresh directory and stops everything at its end. docs/scenario.md explains
-    /// the file; with --top, it is an .events file of COS 418.
-    Run(RunArguments),
+    /// On real processes, which run in a fresh directory and are all stopped at its end; or in
+    /// virtual time. docs/scenario.md explains the file; with --top, it is an .events file of
+    /// COS 418.
+    Run(run::RunArguments),
     /// SIGKILL the node of a process, or the collector.
     Kill(Victim),
     /// SIGSTOP the node of a process, or the collector.
     Pause(Victim),
     /// SIGCONT every stopped node of a process, or the collector.
     Resume(Victim),
-}
-
-#[derive(Debug, Args)]
-struct RunArguments {
-    /// The scenario, or the .events file.
-    scenario: PathBuf,
-    /// The topology for an .events file.
-    #[arg(long, value_name = "X.top")]
-    top: Option<PathBuf>,
-    /// Instead of the job's own seed.
-    #[arg(long, value_name = "N", env = "CUTLINE_SEED")]
-    seed: Option<u64>,
-    /// Keep the job in this directory, which must be empty or new.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// How long a tick of an .events file lasts.
-    #[arg(long, value_name = "N", default_value_t = TICK_MS, requires = "top")]
-    tick_ms: u64,
-    #[command(flatten)]
-    format: FormatArguments,
 }
 
 #[derive(Debug, Args)]
@@ -232,7 +209,7 @@ fn main() -> ExitCode {
             Clock::Elapsed
         },
     );
-    match run(arguments, &log) {
+    match here(arguments, &log) {
         Ok(reply) => print(&reply, &log),
         Err(error) => {
             log.error(&format!("{error:#}"));
@@ -242,7 +219,7 @@ fn main() -> ExitCode {
 }
 
 /// Everything happens on this thread: nodes are to die with the thread that starts them.
-fn run(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
+fn here(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
     if let Command::Up {
         background: true, ..
     } = arguments.command
@@ -304,15 +281,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             command::stop_with_snapshot(&place, format.into(), progress).await?
         }
         Command::Down => command::down(&place, progress).await?,
-        Command::Run(arguments) => {
-            let scenario = load(&arguments)?;
-            let options = run::Options {
-                out: arguments.out,
-                seed: arguments.seed,
-                format: arguments.format.into(),
-            };
-            run::run(&scenario, &options, log).await?
-        }
+        Command::Run(arguments) => run::run(arguments, log).await?,
         Command::Kill(victim) => command::kill(&place, &victim.who).await?,
         Command::Pause(victim) => command::pause(&place, &victim.who)?,
         Command::Resume(victim) => command::resume(&place, &victim.who)?,
@@ -346,21 +315,6 @@ async fn up(
         format!("{last}\n")
     };
     Ok(Reply { text, yes: true })
-}
-
-fn load(arguments: &RunArguments) -> anyhow::Result<Scenario> {
-    let file = &arguments.scenario;
-    if let Some(top) = &arguments.top {
-        return Ok(Scenario::load_cos418(file, top, arguments.tick_ms)?);
-    }
-    if file
-        .extension()
-        .is_some_and(|extension| extension == "events")
-    {
-        let shown = file.display();
-        anyhow::bail!("{shown} needs its topology: give it with --top X.top");
-    }
-    Ok(Scenario::load(file)?)
 }
 
 fn print(reply: &Reply, log: &Log) -> ExitCode {

@@ -20,10 +20,18 @@
 mod causal;
 mod exact;
 mod judge;
+mod order;
+mod replayed;
+mod rerun;
 mod verdict;
 mod verified;
+mod witness;
 
 pub(crate) use judge::process_name;
 pub use judge::{Cut, Files, Totals, judge, judge_manifest, totals};
+pub use order::{Left, Logged, Order, linearise};
+pub use replayed::{ProcessTrace, replayed};
+pub use rerun::{Difference, Origin, Rerun, RerunError};
 pub use verdict::{Answer, Verdict, Verdicts};
 pub use verified::{PartState, Verified, VerifiedPart};
+pub use witness::{NoWitness, Recorded, Step, Witness, witness};

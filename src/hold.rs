@@ -1,5 +1,8 @@
 //! Stopping a program at a named point, so that a scenario can kill it exactly there.
 //!
+//! In the same way a scenario orders the sender of a channel to drop the channel's stream: it
+//! writes the channel into `run/break/<who>`, and the node takes the order away when it has.
+//!
 //! A scenario writes the name of a point into `run/hold/<who>` in the job's directory. When the
 //! program gets to that point it says so in `run/held/<who>`, takes the order away and stops
 //! itself with SIGSTOP; it does not go on, whatever wakes it. Where nobody ordered anything a
@@ -14,6 +17,7 @@ use std::str::FromStr;
 use nix::sys::signal::{Signal, raise};
 
 use crate::name::encode_name;
+use crate::protocol::ids::ChannelId;
 
 /// A place in a program's life that a kill must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,6 +111,7 @@ pub struct Hold {
 struct Files {
     order: PathBuf,
     held: PathBuf,
+    broken: PathBuf,
 }
 
 impl Hold {
@@ -116,8 +121,23 @@ impl Hold {
         let files = dir.map(|dir| Files {
             order: order_path(&dir, who),
             held: held_path(&dir, who),
+            broken: break_path(&dir, who),
         });
         Self { files }
+    }
+
+    /// A channel whose stream is to be dropped, if that was ordered.
+    pub fn to_break(&self) -> Option<ChannelId> {
+        let order = fs::read_to_string(&self.files.as_ref()?.broken).ok()?;
+        order.trim().parse().ok()
+    }
+
+    /// The stream has been dropped: takes the order away.
+    pub fn has_broken(&self) {
+        if let Some(files) = &self.files {
+            // An order that stays is carried out once more, which is no harm.
+            let _ = fs::remove_file(&files.broken);
+        }
     }
 
     /// Whether the program is to stop at this point.
@@ -161,6 +181,11 @@ impl Files {
 /// The file that orders a program to stop; its content is the name of the point.
 pub fn order_path(dir: &Path, who: &str) -> PathBuf {
     dir.join("run/hold").join(encode_name(who))
+}
+
+/// The file that orders a node to drop a stream; its content is the channel.
+pub fn break_path(dir: &Path, who: &str) -> PathBuf {
+    dir.join("run/break").join(encode_name(who))
 }
 
 /// The file in which a stopped program says at which point, and its process id.

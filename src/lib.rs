@@ -87,7 +87,8 @@
 //!    traced processes did, as files; it sees the protocol and the verdicts.
 //! 5. [`job`] and [`scenario`] read their files; [`hold`], [`name`], [`parent`] and [`program`] are
 //!    what the programs share.
-//! 6. [`node`], [`collector`], [`control`]: the programs, as functions.
+//! 6. [`sim`]: a scenario in virtual time, on a world.
+//! 7. [`node`], [`collector`], [`control`]: the programs, as functions.
 
 pub mod apps;
 pub mod check;
@@ -102,6 +103,7 @@ pub mod parent;
 pub mod program;
 pub mod protocol;
 pub mod scenario;
+pub mod sim;
 pub mod store;
 pub mod trace;
 pub mod wire;

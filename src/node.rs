@@ -130,7 +130,12 @@ pub async fn run<A: Application>(
     };
     let streams = Streams::with_timing(listener, &ending, timing);
     let driver = Driver::new(process, streams, parts, trace, progress);
-    let outcome = driver.run(control, ending.clone()).await;
+    // A task like those of its streams: each wakeup of the runtime's outermost future costs a
+    // system call.
+    let outcome = match tokio::spawn(driver.run(control, ending.clone())).await {
+        Ok(outcome) => outcome,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    };
     ending.cancel();
     // The stream's last words; bounded by its own attempt's time.
     let _ = attend.await;

@@ -42,7 +42,8 @@
 //! ([`crate::node`]), the loop of the collector ([`crate::collector`]), or, for tests, a whole job
 //! in memory ([`crate::world`]). Drivers decide nothing. Between two steps a driver asks the
 //! process what can be done ([`Process::takable`], [`Process::writable`], [`Process::pace`]) and
-//! chooses what is done next; whatever it chooses, the cut is consistent.
+//! chooses what is done next; whatever it chooses, the cut is consistent. What must not wait is
+//! said by [`Process::pressing`]; the rest may, but not for ever.
 //!
 //! # Channels
 //!
@@ -63,6 +64,9 @@
 //! - **Credit** says how far a sender may go: a message number and a count of bytes. Both are
 //!   absolute, so a word that is lost or repeated changes nothing. Credit grows when messages are
 //!   *handled*. Markers need none.
+//! - **Feedback**, acknowledgement and credit in one word, presses when a marker has come, a
+//!   quarter of a window has changed, or the sender might be short of credit. Else it waits until
+//!   there is time, a few milliseconds: a sender keeps a window's worth at most in any case.
 //! - **A message is bytes.** It is copied once, into the outbox, and packed behind the others
 //!   ([`Batch`](frame::Batch), up to 64 KiB). Recordings, resends and the handler share that
 //!   buffer.
@@ -186,6 +190,7 @@
 //! the protocol step by step: small jobs, with everything that follows from each choice. They are
 //! run as tests.
 
+pub mod alone;
 pub mod application;
 pub mod clock;
 pub mod collector;

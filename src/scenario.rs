@@ -10,17 +10,22 @@ use std::time::Duration;
 
 pub use crate::hold::Point;
 use crate::job::{Document, Job, Placed, Refusals, Section, read_text};
-use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
+use crate::protocol::ids::{ChannelId, Generation, ProcessId, SnapshotId};
 
 mod conditions;
 mod cos418;
 mod describe;
+mod drawn;
 mod golden;
+mod order;
+mod random;
 mod read;
 mod top;
 
 pub use cos418::Text;
 pub use golden::{GoldenMessage, GoldenSnapshot};
+pub use order::chains;
+pub use random::{Random, Source};
 
 /// How long a whole scenario may take, where it does not say.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
@@ -115,6 +120,11 @@ pub enum Step {
         /// The victims.
         targets: BTreeSet<Target>,
     },
+    /// The stream that carries a channel breaks, with what is on it.
+    Break {
+        /// The channel.
+        channel: ChannelId,
+    },
     /// Takes the job back; lasts until everyone runs again.
     Restore {
         /// The snapshot; none: the newest complete one.
@@ -202,18 +212,21 @@ impl Bound {
     }
 }
 
+/// The text of a file.
+fn read_file(path: &Path) -> Result<String, ScenarioError> {
+    read_text(path).map_err(|source| ScenarioError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
 impl Scenario {
     /// Reads and checks a scenario file, and the job file it names.
     ///
     /// # Errors
     /// If a file cannot be read, or with everything that makes no sense.
     pub fn load(path: &Path) -> Result<Self, ScenarioError> {
-        let failed = |source| ScenarioError::Read {
-            path: path.to_owned(),
-            source,
-        };
-        let text = read_text(path).map_err(failed)?;
-        Self::parse(&text, path)
+        Self::parse(&read_file(path)?, path)
     }
 
     /// Checks the text of a scenario file, and the job file it names, relative to `origin`.

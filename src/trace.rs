@@ -12,7 +12,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 pub use line::{LineError, Names};
-pub use read::{GenerationTrace, Logged, ProcessTrace, TraceError, Traces};
+pub use read::{GenerationTrace, ProcessTrace, TraceError, Traces};
 pub use write::Writer;
 
 use crate::name::encode_name;

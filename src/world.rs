@@ -11,12 +11,14 @@ mod choice;
 mod disk;
 mod effects;
 mod state;
+mod touched;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 pub use choice::{Choice, Fault};
 pub use disk::{Fate, Operation};
+pub use touched::Touched;
 
 use disk::Disk;
 
@@ -68,6 +70,8 @@ pub struct World<A> {
     now_ms: u64,
     notices: Vec<Notice>,
     trace: Vec<Event>,
+    /// What the last choices have changed, if somebody wants to know.
+    touched: Option<Vec<Touched>>,
     /// Why the job ended, if it has.
     pub ended: Option<Result<(), String>>,
 }
@@ -153,6 +157,7 @@ impl<A: Application> World<A> {
             now_ms: 0,
             notices: Vec::new(),
             trace: Vec::new(),
+            touched: None,
             ended: None,
             job,
         };
@@ -214,7 +219,7 @@ impl<A: Application> World<A> {
     }
 
     /// The frames on the wire of a channel, the next to arrive first.
-    pub fn frames(&self, channel: ChannelId) -> impl Iterator<Item = &Frame> {
+    pub fn wire(&self, channel: ChannelId) -> impl ExactSizeIterator<Item = &Frame> {
         self.links[&channel].wire.iter()
     }
 
@@ -337,6 +342,7 @@ impl<A: Application> World<A> {
             && control.open
         {
             control.down.push_back(directive);
+            self.touch(Touched::Control(process, incarnation));
         }
     }
 }

@@ -193,7 +193,7 @@ impl JobEvent {
     }
 
     /// The end of a snapshot.
-    pub(super) fn of_end(manifest: &Manifest) -> Self {
+    pub(crate) fn of_end(manifest: &Manifest) -> Self {
         let (snapshot, generation) = (manifest.snapshot, manifest.generation);
         match &manifest.end {
             End::Complete {

@@ -1,12 +1,14 @@
-//! `cutline run`: takes a scenario to its end on real processes, and says how it came out.
+//! `cutline run`: takes a scenario to its end, and says how it came out.
 //!
-//! The job runs under the same supervisor as under `cutline up`, in a fresh directory. Beside it
+//! On real processes the job runs under the same supervisor as under `cutline up`, in a fresh directory. Beside it
 //! an engine goes through the steps. When it is through everything is stopped, and every complete
 //! snapshot is read back from the store and judged.
 
 mod conditions;
 mod observed;
 mod outcome;
+mod seeds;
+mod simulated;
 mod steps;
 
 use std::cell::{Cell, RefCell};
@@ -29,9 +31,12 @@ use super::session::{Session, SessionError};
 use super::supervisor::Ending;
 use super::view::{Format, View as _};
 use crate::job::Job;
-use crate::scenario::{Scenario, Scheduled, Step, Target};
+use crate::scenario::{Scenario, ScenarioError, Scheduled, Step, chains};
 use observed::Observer;
-use outcome::RunView;
+use outcome::{Came, RunView};
+
+pub use seeds::run as run_seeds;
+pub use simulated::run as simulate;
 
 /// How a scenario is run.
 #[derive(Clone, Debug)]
@@ -68,6 +73,12 @@ pub enum RunError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] CommandError),
+    /// What was drawn makes no sense.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// It cannot be simulated.
+    #[error("{0}")]
+    Simulation(String),
     /// Somebody did not want to wait.
     #[error("interrupted; everything is stopped")]
     Interrupted,
@@ -131,7 +142,7 @@ pub async fn run(scenario: &Scenario, options: &Options, log: &Log) -> Result<Re
         .out
         .as_ref()
         .map(|_| directory.root().display().to_string());
-    let view = RunView::new(&engine, verified, kept);
+    let view = RunView::new(engine.came(), verified, kept);
     Ok(Reply {
         text: view.render(options.format),
         yes: view.ok,
@@ -173,6 +184,19 @@ impl Engine<'_> {
         interrupts.during(working).await
     }
 
+    fn came(&self) -> Came {
+        let seen = self.observer.seen();
+        Came {
+            scenario: self.scenario.name.clone(),
+            seed: self.job.seed(),
+            failures: self.failures.borrow().clone(),
+            complete: seen.complete.len() as u64,
+            aborted: seen.aborted.len() as u64,
+            restores: seen.restores(),
+            generation: seen.generations.last().copied(),
+        }
+    }
+
     fn ended_early(&self, ended: Ending) {
         let how = match ended {
             Ending::Failed(reason) => reason,
@@ -208,10 +232,10 @@ impl Engine<'_> {
             self.observer.more().await;
         }
         for group in self.scenario.groups() {
-            if group.iter().any(|scheduled| is_deed(&scheduled.step)) {
+            if group.iter().any(|scheduled| scheduled.step.is_deed()) {
                 self.last_deed.set(Instant::now());
             }
-            let chains = chains(group, self.job);
+            let chains = chains(group, self.job.initiators());
             let done = join_all(chains.iter().map(|chain| self.chain(chain))).await;
             if done.contains(&false) {
                 return;
@@ -246,33 +270,6 @@ impl Engine<'_> {
             sleep_until((first_run + at).into()).await;
         }
     }
-}
-
-/// Whether a step does something to the job.
-const fn is_deed(step: &Step) -> bool {
-    !matches!(step, Step::Wait { .. } | Step::Expect { .. })
-}
-
-/// Steps that begin together, parted so that those about the same process keep their order.
-fn chains<'s>(group: &'s [Scheduled], job: &Job) -> Vec<Vec<&'s Scheduled>> {
-    let mut chains: Vec<(BTreeSet<Target>, Vec<&Scheduled>)> = Vec::new();
-    for scheduled in group {
-        let mut about = steps::concerned(&scheduled.step, job.initiators());
-        let (shared, apart): (Vec<_>, Vec<_>) = chains
-            .into_iter()
-            .partition(|(others, _)| !others.is_disjoint(&about));
-        let mut chain = Vec::new();
-        for (others, steps) in shared {
-            about.extend(others);
-            chain.extend(steps);
-        }
-        // Two chains that meet here have kept apart so far; by line they are in order again.
-        chain.sort_by_key(|scheduled: &&Scheduled| scheduled.line);
-        chain.push(scheduled);
-        chains = apart;
-        chains.push((about, chain));
-    }
-    chains.into_iter().map(|(_, chain)| chain).collect()
 }
 
 /// The directory of a run; one that nobody named goes away with this.

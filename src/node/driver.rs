@@ -20,7 +20,8 @@ use crate::protocol::frame::Greeting;
 use crate::protocol::ids::ChannelId;
 use crate::protocol::{Effect, Input, Process};
 
-/// How often the machine is told the time: well below any timeout a job can have.
+/// How often the machine is told the time and says what does not press: well below any timeout a
+/// job can have.
 const CLOCK: Duration = Duration::from_millis(20);
 
 /// Messages handled from one inbox before the next has its turn: a whole frame of small ones, so
@@ -89,7 +90,7 @@ impl<A: Application> Driver<A> {
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while self.ended.is_none() {
             let busy = self.work();
-            let tick_due = self.tick_at();
+            let tick_due = self.tick_at().filter(|_| !busy);
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
@@ -103,7 +104,7 @@ impl<A: Application> Driver<A> {
                     Some(event) => self.carried(event),
                     None => break,
                 },
-                () = sleep_until(tick_due.into()), if !busy && tick_due > Instant::now() => {}
+                () = until(tick_due) => {}
                 // Others on this thread have their turn, and the loop comes back at once.
                 () = tokio::task::yield_now(), if busy => {}
             }
@@ -133,11 +134,8 @@ impl<A: Application> Driver<A> {
         }
         self.tick();
         channels.clear();
-        channels.extend(self.process.writable());
-        for &channel in &channels {
-            self.write(channel);
-        }
-        self.channels = channels;
+        channels.extend(self.process.pressing());
+        self.write_on(channels);
         self.progress
             .handled
             .store(self.process.handled(), Ordering::Relaxed);
@@ -147,16 +145,20 @@ impl<A: Application> Driver<A> {
         self.process.takable().next().is_some() || self.is_tick_due()
     }
 
-    /// Hands the machine's next words on a channel to the streams, while there is room.
-    fn write(&mut self, channel: ChannelId) {
-        while self.streams.can_write(channel) {
-            self.process
-                .step(Input::Writable(channel), &mut self.effects);
-            if self.effects.is_empty() {
-                break;
+    /// Hands the machine's next words on these channels to the streams, while there is room.
+    fn write_on(&mut self, channels: Vec<ChannelId>) {
+        for &channel in &channels {
+            while self.streams.can_write(channel) {
+                self.process
+                    .step(Input::Writable(channel), &mut self.effects);
+                if self.effects.is_empty() {
+                    break;
+                }
+                self.carry_out();
             }
-            self.carry_out();
         }
+        // The buffer is kept, as that of the effects.
+        self.channels = channels;
     }
 
     fn tick(&mut self) {
@@ -179,16 +181,32 @@ impl<A: Application> Driver<A> {
     }
 
     /// When the loop is to look again for the application's sake.
-    fn tick_at(&self) -> Instant {
-        match self.process.pace() {
-            Some(Pace::After(_)) => self.tick_due,
-            _ => Instant::now() + CLOCK,
-        }
+    fn tick_at(&self) -> Option<Instant> {
+        matches!(self.process.pace(), Some(Pace::After(_))).then_some(self.tick_due)
     }
 
     fn tell_time(&mut self) {
+        self.break_as_ordered();
         let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.step(Input::Time { now_ms });
+        // What did not press has waited until now.
+        let mut channels = std::mem::take(&mut self.channels);
+        channels.clear();
+        channels.extend(self.process.writable());
+        self.write_on(channels);
+    }
+
+    /// Drops a stream that a scenario wants broken, once there is one.
+    fn break_as_ordered(&mut self) {
+        let Some(channel) = self.parts.hold().to_break() else {
+            return;
+        };
+        let mut outboxes = self.process.outboxes().iter();
+        if outboxes.any(|outbox| outbox.channel() == channel && outbox.is_open()) {
+            self.streams.hang_up(channel);
+            self.step(Input::Broken(channel));
+            self.parts.hold().has_broken();
+        }
     }
 
     fn carried(&mut self, event: Event) {
@@ -315,5 +333,13 @@ impl<A: Application> Driver<A> {
                 hold.at(Point::Ready);
             });
         }
+    }
+}
+
+/// The time to be waited for; for ever if there is none.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due.into()).await,
+        None => std::future::pending().await,
     }
 }

@@ -19,8 +19,8 @@
 //! # How it is driven
 //!
 //! [`Process::step`] takes one [`Input`] and appends [`Effect`]s, whose order is the algorithm.
-//! Between steps the driver asks what can be done: [`writable`](Process::writable),
-//! [`takable`](Process::takable), [`pace`](Process::pace).
+//! Between steps the driver asks what can be done: [`pressing`](Process::pressing) or
+//! [`writable`](Process::writable), [`takable`](Process::takable), [`pace`](Process::pace).
 
 mod channels;
 mod restart;
@@ -211,15 +211,6 @@ impl<A: Application> Process<A> {
             Phase::Prepared(generation) => Holding::Prepared(generation),
             Phase::Running(generation) => Holding::Running(generation),
         }
-    }
-
-    /// The channels on which a step [`Input::Writable`] has something to say.
-    pub fn writable(&self) -> impl Iterator<Item = ChannelId> + '_ {
-        let outputs = self.outboxes.iter().filter(|outbox| outbox.is_writable());
-        let inputs = self.inboxes.iter().filter(|inbox| inbox.owes_feedback());
-        outputs
-            .map(Outbox::channel)
-            .chain(inputs.map(Inbox::channel))
     }
 
     /// The inputs from which a step [`Input::Take`] takes something.

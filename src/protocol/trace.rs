@@ -74,6 +74,11 @@ impl What {
     pub const fn is_input(&self) -> bool {
         matches!(self, Self::Tick | Self::Command(_) | Self::Handle { .. })
     }
+
+    /// Whether it is the recording of this snapshot.
+    pub fn records(&self, id: SnapshotId) -> bool {
+        matches!(self, Self::Record { snapshot, .. } if *snapshot == id)
+    }
 }
 
 /// A message that was sent.

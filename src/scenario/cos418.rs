@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::top::Servers;
 use super::{Bound, Condition, Expectation, STEPS_MAX, Scenario, ScenarioError, Scheduled, Step};
-use super::{TIMEOUT, WAIT_TIMEOUT};
-use crate::job::{Document, Job, list, read_text, unfit, unreached};
+use super::{TIMEOUT, WAIT_TIMEOUT, read_file};
+use crate::job::{Document, Job, list, unfit, unreached};
 use crate::protocol::ids::{ChannelId, ProcessId};
 
 /// How long everything is under way, in ticks. The files count on it that nothing arrives in the
@@ -37,14 +37,7 @@ impl Scenario {
     /// # Errors
     /// If a file cannot be read, or with everything in it that makes no sense.
     pub fn load_cos418(events: &Path, top: &Path, tick_ms: u64) -> Result<Self, ScenarioError> {
-        let read = |path: &Path| {
-            let failed = |source| ScenarioError::Read {
-                path: path.to_owned(),
-                source,
-            };
-            read_text(path).map_err(failed)
-        };
-        let (events_text, top_text) = (read(events)?, read(top)?);
+        let (events_text, top_text) = (read_file(events)?, read_file(top)?);
         let events = Text {
             origin: events,
             text: &events_text,

@@ -59,6 +59,9 @@ impl Step {
             Self::Pause { targets: who } => format!("pause {}", targets(who)),
             Self::Resume { targets: who } => format!("resume {}", targets(who)),
             Self::Restart { targets: who } => format!("restart {}", targets(who)),
+            Self::Break { channel } => {
+                format!("break the stream of {}", topology.channel_name(*channel))
+            }
             Self::Restore {
                 snapshot: Some(snapshot),
             } => format!("restore {snapshot}"),

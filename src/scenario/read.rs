@@ -11,8 +11,8 @@ use crate::protocol::Topology;
 use crate::protocol::ids::{ChannelId, ProcessId, SnapshotId};
 
 /// The words for steps.
-const STEPS: [&str; 9] = [
-    "send", "snapshot", "kill", "pause", "resume", "restart", "restore", "wait", "expect",
+const STEPS: [&str; 10] = [
+    "send", "snapshot", "kill", "pause", "resume", "restart", "break", "restore", "wait", "expect",
 ];
 
 /// Reads a scenario. None without its job; whatever is wrong is in the document.
@@ -136,6 +136,7 @@ impl Reader<'_> {
             "restart" => self
                 .targets(&mut table)
                 .map(|targets| Step::Restart { targets }),
+            "break" => self.broken(&mut table),
             "restore" => restore(&mut table),
             "wait" => self.wait(&mut table),
             "expect" => expect(&mut table),
@@ -237,6 +238,29 @@ impl Reader<'_> {
         }
         let text = format!("send {} {}", to.value, amount?.value);
         Some(Step::Send { process, text })
+    }
+
+    /// A channel, by its ends, and its number if there are several.
+    fn broken(&self, table: &mut Section<'_>) -> Option<Step> {
+        const REMEDY: &str = "give from and to, and nth where several channels lead there";
+        let from = table.text("from");
+        let to = table.text("to");
+        let nth = table.number::<u32>("nth");
+        let from = table.need("from", from, REMEDY);
+        let to = table.need("to", to, REMEDY);
+        let from = from.and_then(|from| self.process(table, &from));
+        let end = to.as_ref().and_then(|to| self.process(table, to));
+        let (from, end, to) = (from?, end?, to?);
+        let channel = ChannelId {
+            nth: nth.map_or(1, |nth| nth.value),
+            ..ChannelId::new(from, end)
+        };
+        if !self.topology.contains(channel) {
+            let channel = self.topology.channel_name(channel);
+            let problem = format!("there is no channel {channel} whose stream could break");
+            table.refuse(to.line, problem, REMEDY);
+        }
+        Some(Step::Break { channel })
     }
 
     fn snapshot(&self, table: &mut Section<'_>) -> Option<Step> {

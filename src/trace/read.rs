@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::line::{LineError, Names};
 use super::{file_name, folder, generation_folder};
+use crate::check::Logged;
 use crate::name::decode_name;
 use crate::protocol::ids::{Generation, Incarnation, ProcessId};
 use crate::protocol::topology::Topology;
@@ -68,15 +69,6 @@ pub enum TraceError {
 fn list(generations: &[Generation]) -> String {
     let texts: Vec<_> = generations.iter().map(ToString::to_string).collect();
     texts.join(", ")
-}
-
-/// An event, and when it was written down by the clock of its node: microseconds since 1970.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logged {
-    /// The event.
-    pub event: Event,
-    /// When.
-    pub at_us: u64,
 }
 
 /// What one process did in one generation, as far as it was written down.

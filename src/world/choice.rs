@@ -1,6 +1,6 @@
 //! What can happen next in a world, and what each of it does.
 
-use super::{Back, Choice::*, Control, Fate, Link, Notice, Operation, Up, World};
+use super::{Back, Choice::*, Control, Fate, Link, Notice, Operation, Touched, Up, World};
 use crate::protocol::Process;
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::collector::{Collector, CollectorInput};
@@ -101,7 +101,7 @@ impl<A: Application> World<A> {
         choices
     }
 
-    fn link_choices(&self, channel: ChannelId, link: &Link, choices: &mut Vec<Choice>) {
+    pub(super) fn link_choices(&self, channel: ChannelId, link: &Link, choices: &mut Vec<Choice>) {
         if !link.wire.is_empty() {
             choices.push(Arrive(channel));
         }
@@ -140,20 +140,14 @@ impl<A: Application> World<A> {
     }
 
     fn arrive(&mut self, channel: ChannelId) {
-        let link = self
-            .links
-            .get_mut(&channel)
-            .expect("a link for every channel");
+        let link = self.link(channel);
         if let (Some(generation), Some(frame)) = (link.stream, link.wire.pop_front()) {
             self.step(channel.to, Input::Arrived(channel, generation, frame));
         }
     }
 
     fn hear(&mut self, channel: ChannelId) {
-        let link = self
-            .links
-            .get_mut(&channel)
-            .expect("a link for every channel");
+        let link = self.link(channel);
         let (Some(back), generation) = (link.back.pop_front(), link.stream) else {
             return;
         };
@@ -183,12 +177,14 @@ impl<A: Application> World<A> {
         if !control.open && control.up.is_empty() {
             self.control.remove(&(process, incarnation));
         }
+        self.touch(Touched::Control(process, incarnation));
         self.collect(input);
     }
 
     fn direct(&mut self, process: ProcessId, incarnation: Incarnation) {
         let control = self.control.get_mut(&(process, incarnation));
         if let Some(directive) = control.and_then(|control| control.down.pop_front()) {
+            self.touch(Touched::Control(process, incarnation));
             self.step(process, Input::Directive(directive));
         }
     }
@@ -212,6 +208,7 @@ impl<A: Application> World<A> {
             let place = (process, machine.incarnation());
             let control: &mut Control = self.control.entry(place).or_default();
             control.open = true;
+            self.touch(Touched::Control(place.0, place.1));
             self.step(process, Input::Connected);
         }
     }
@@ -293,10 +290,7 @@ impl<A: Application> World<A> {
     fn fault(&mut self, fault: Fault) {
         match fault {
             Fault::Break(channel) => {
-                let link = self
-                    .links
-                    .get_mut(&channel)
-                    .expect("a link for every channel");
+                let link = self.link(channel);
                 if link.stream.is_some() {
                     *link = Link::default();
                     self.step(channel.to, Input::Broken(channel));

@@ -1,6 +1,6 @@
 //! Carrying out what the processes of a world decide.
 
-use super::{Back, Link, Notice, Operation, Up, World};
+use super::{Back, Link, Notice, Operation, Touched, Up, World};
 use crate::protocol::Process;
 use crate::protocol::application::Application;
 use crate::protocol::events::{Effect, Input};
@@ -13,6 +13,7 @@ impl<A: Application> World<A> {
         let mut effects = Vec::new();
         if let Some(machine) = &mut self.nodes[process.index()].process {
             machine.step(input, &mut effects);
+            self.touch(Touched::Process(process));
         }
         for effect in effects {
             self.execute(process, effect);
@@ -76,6 +77,7 @@ impl<A: Application> World<A> {
                     && control.open
                 {
                     control.up.push_back(Up::Said(report));
+                    self.touch(Touched::Control(place.0, place.1));
                 }
             }
             Effect::Trace(event) => self.trace.push(*event),
@@ -87,7 +89,9 @@ impl<A: Application> World<A> {
         }
     }
 
-    fn link(&mut self, channel: ChannelId) -> &mut Link {
+    /// What lies between the ends of a channel, to be changed.
+    pub(super) fn link(&mut self, channel: ChannelId) -> &mut Link {
+        self.touch(Touched::Link(channel));
         self.links
             .get_mut(&channel)
             .expect("a link for every channel")
@@ -142,6 +146,7 @@ impl<A: Application> World<A> {
     /// what it told the collector may still arrive.
     pub(super) fn crash(&mut self, process: ProcessId) {
         self.disconnect(process);
+        self.touch(Touched::Crashed(process));
         let node = &mut self.nodes[process.index()];
         node.process = None;
         node.captured.clear();
@@ -172,6 +177,7 @@ impl<A: Application> World<A> {
                 control.open = false;
                 control.down.clear();
                 control.up.push_back(Up::Gone);
+                self.touch(Touched::Control(place.0, place.1));
             }
         }
     }

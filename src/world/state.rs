@@ -17,6 +17,7 @@ impl<A> World<A> {
             notices: _,
             answers: _,
             trace: _,
+            touched: _,
             nodes,
             links,
             control,

@@ -11,7 +11,7 @@ use cutline::protocol::ids::{
     Term,
 };
 use cutline::protocol::link::{Breach, Limits};
-use cutline::protocol::mode::Mode;
+use cutline::protocol::mode::{Mode, Taking};
 use cutline::protocol::process::Settings;
 use cutline::protocol::{Effect, Input, Process, Topology};
 
@@ -69,6 +69,35 @@ pub(crate) fn marker(snapshot: u64, ordinal: u64, after: u64) -> Frame {
         after: m(after),
         sent: m(after),
     })
+}
+
+/// The same of a snapshot that is taken some other way, by a sender that has sent up to `sent`.
+pub(crate) fn marker_by(
+    taking: impl Into<Taking>,
+    snapshot: u64,
+    ordinal: u64,
+    after: u64,
+    sent: u64,
+) -> Frame {
+    Frame::Marker(Marker {
+        snapshot: s(snapshot),
+        taking: taking.into(),
+        used_ms: 0,
+        ordinal: k(ordinal),
+        after: m(after),
+        sent: m(sent),
+    })
+}
+
+/// The same marker after so much of its limit was used.
+pub(crate) fn used(ms: u64, frame: Frame) -> Frame {
+    match frame {
+        Frame::Marker(marker) => Frame::Marker(Marker {
+            used_ms: ms,
+            ..marker
+        }),
+        Frame::Messages(_) => panic!("only a marker has a limit"),
+    }
 }
 
 /// A receiver's word with credit for anything.
@@ -157,6 +186,22 @@ impl Solo {
 
     pub(crate) fn trigger(&mut self, snapshot: u64) -> Vec<Effect> {
         self.told(T1, Order::Trigger(s(snapshot), Mode::Classic.into()))
+    }
+
+    pub(crate) fn trigger_by(&mut self, taking: impl Into<Taking>, snapshot: u64) -> Vec<Effect> {
+        self.told(T1, Order::Trigger(s(snapshot), taking.into()))
+    }
+
+    pub(crate) fn time(&mut self, now_ms: u64) -> Vec<Effect> {
+        self.step(Input::Time { now_ms })
+    }
+
+    /// The inputs that are held.
+    pub(crate) fn held(&self) -> Vec<String> {
+        self.process
+            .held()
+            .map(|channel| channel.to_string())
+            .collect()
     }
 
     pub(crate) fn hello(&self, generation: Generation, incarnation: Incarnation) -> Hello {
@@ -274,6 +319,24 @@ pub(crate) fn captured(effects: &[Effect]) -> bool {
     effects
         .iter()
         .any(|effect| matches!(effect, Effect::Capture(..)))
+}
+
+/// What a part holds of each channel: its end's count, where the marker stood, the numbers
+/// recorded. Inputs first.
+pub(crate) fn channels_of(part: &Part) -> Vec<(String, u64, u64, Vec<u64>)> {
+    let numbers = |share: &[Batch]| -> Vec<u64> {
+        let messages = share.iter().flat_map(|batch| batch.messages());
+        messages.map(|(number, _)| number.get()).collect()
+    };
+    let inputs = part.inputs.iter().map(|end| {
+        let (handled, after) = (end.handled.get(), end.after.get());
+        (end.channel.to_string(), handled, after, numbers(&end.share))
+    });
+    let outputs = part.outputs.iter().map(|end| {
+        let (sent, after) = (end.sent.get(), end.after.get());
+        (end.channel.to_string(), sent, after, numbers(&end.share))
+    });
+    inputs.chain(outputs).collect()
 }
 
 /// Why a snapshot was declined, if one was.

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cutline::protocol::Topology;
-use cutline::protocol::collector::{Announcement, Policy, Request};
-use cutline::protocol::ids::{ChannelId, ProcessId, SnapshotId};
+use cutline::protocol::collector::{Policy, Request};
+use cutline::protocol::ids::{ChannelId, ProcessId};
 use cutline::protocol::link::Limits;
-use cutline::protocol::mode::Mode;
+use cutline::protocol::mode::{MODES, Mode};
 use cutline::protocol::process::Settings;
-use cutline::protocol::records::{End, Manifest};
-use cutline::world::{Choice, Fate, Fault, Job, Notice, World};
+use cutline::world::{Choice, Fate, Fault, Job, World};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::chatter::{Chatter, Log, parse};
+use crate::chatter::Chatter;
+use crate::seen::{Seen, check, notices};
 
 /// One random run.
 #[derive(Clone, Debug)]
@@ -22,40 +22,39 @@ pub(crate) struct Plan {
     processes: u32,
     channels: BTreeSet<(u32, u32, u32)>,
     seed: u64,
+    /// The modes snapshots are taken by; the first is the job's own.
+    modes: Vec<Mode>,
     window_messages: u64,
     picks: Vec<(u8, u16)>,
     faults: bool,
 }
 
-/// How often what was seen.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) complete: u64,
-    pub(crate) aborted: u64,
-    pub(crate) non_empty_channels: u64,
-    pub(crate) overlapping: u64,
-    pub(crate) several_initiators: u64,
-    pub(crate) restores: u64,
-    pub(crate) restored_in_flight: u64,
-    pub(crate) resent: u64,
-    pub(crate) breaches: u64,
+/// Which modes a plan has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Modes {
+    Classic,
+    /// One or all of those whose cuts are consistent.
+    Consistent,
+    /// All.
+    Any,
 }
 
-impl Seen {
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.complete += other.complete;
-        self.aborted += other.aborted;
-        self.non_empty_channels += other.non_empty_channels;
-        self.overlapping += other.overlapping;
-        self.several_initiators += other.several_initiators;
-        self.restores += other.restores;
-        self.restored_in_flight += other.restored_in_flight;
-        self.resent += other.resent;
-        self.breaches += other.breaches;
+fn modes(which: Modes) -> impl Strategy<Value = Vec<Mode>> {
+    let (classic, all) = (vec![Mode::Classic], MODES.to_vec());
+    let consistent = vec![Mode::Unaligned, Mode::Aligned, Mode::Classic];
+    match which {
+        Modes::Classic => prop_oneof![Just(classic)].boxed(),
+        Modes::Consistent => prop_oneof![
+            Just(vec![Mode::Aligned]),
+            Just(vec![Mode::Unaligned]),
+            Just(consistent)
+        ]
+        .boxed(),
+        Modes::Any => prop_oneof![Just(vec![Mode::AtLeastOnce]), Just(all)].boxed(),
     }
 }
 
-pub(crate) fn plans(faults: bool) -> impl Strategy<Value = Plan> {
+pub(crate) fn plans(which: Modes, faults: bool) -> impl Strategy<Value = Plan> {
     let graph = (2..5_u32).prop_flat_map(|processes| {
         let channel = (0..processes, 0..processes, 1..3_u32);
         (
@@ -67,14 +66,16 @@ pub(crate) fn plans(faults: bool) -> impl Strategy<Value = Plan> {
     (
         graph,
         any::<u64>(),
+        modes(which),
         prop_oneof![Just(2_u64), Just(8), Just(1_000)],
         picks,
     )
         .prop_map(
-            move |((processes, channels), seed, window_messages, picks)| Plan {
+            move |((processes, channels), seed, modes, window_messages, picks)| Plan {
                 processes,
                 channels,
                 seed,
+                modes,
                 window_messages,
                 picks,
                 faults,
@@ -99,6 +100,7 @@ impl Plan {
             processes,
             channels: (0..processes).map(next).collect(),
             seed: 1,
+            modes: vec![Mode::Classic],
             window_messages: 100,
             picks: Vec::new(),
             faults: false,
@@ -122,7 +124,7 @@ impl Plan {
         let job = Job {
             topology: Arc::new(Topology::new(names, channels).unwrap()),
             application: "chatter".to_owned(),
-            settings: serde_json::Value::Null,
+            settings: self.is_strict().into(),
             seed: self.seed,
             process: Settings {
                 limits,
@@ -130,7 +132,7 @@ impl Plan {
                 trace: false,
             },
             policy: Policy {
-                mode: Mode::Classic,
+                mode: self.modes[0],
                 alignment_timeout_ms: None,
                 interval_ms: 0,
                 pause_min_ms: 0,
@@ -144,6 +146,11 @@ impl Plan {
             },
         };
         World::new(job).unwrap()
+    }
+
+    /// Whether every cut is consistent, so that what the applications wrote down must add up.
+    fn is_strict(&self) -> bool {
+        self.modes.iter().all(|mode| mode.is_consistent())
     }
 
     /// Runs the plan, lets it come to rest, takes a last snapshot and checks every one.
@@ -179,7 +186,7 @@ impl Plan {
             "{last:?} after {:?}",
             world.take_notices()
         );
-        seen.add(&check(&world));
+        seen.add(&check(&world, self.is_strict()));
         notices(&mut world, &mut seen);
         seen
     }
@@ -189,17 +196,20 @@ impl Plan {
         let process = ProcessId::new((pick % topology.processes().len()) as u32);
         match kind {
             0..8 => {
-                let initiators: BTreeSet<_> = topology.processes().collect();
-                if kind < 3 {
-                    seen.several_initiators += u64::from(initiators.len() > 1);
-                    world.ask(Request::snapshot(initiators));
-                } else {
-                    world.ask(snapshot_request());
-                }
+                let initiators: BTreeSet<_> = topology.processes().filter(|_| kind < 3).collect();
+                seen.several_initiators += u64::from(initiators.len() > 1);
+                let mode = self.modes[pick / 3 % self.modes.len()];
+                let limits_ms = [None, Some(0), Some(150)];
+                world.ask(Request::Snapshot {
+                    initiators,
+                    mode: Some(mode),
+                    alignment_timeout_ms: limits_ms[pick % 3].filter(|_| mode == Mode::Aligned),
+                });
                 let status = world.collector().map(|collector| collector.status());
                 seen.overlapping += u64::from(status.is_some_and(|status| status.open.len() > 1));
             }
             8..30 if self.faults => self.fault(world, kind, pick, process, seen),
+            30..36 => world.apply(&Choice::Fault(Fault::Pass(60))),
             _ => {
                 let choices = world.choices();
                 if !choices.is_empty() {
@@ -223,7 +233,7 @@ impl Plan {
                 [] => return,
                 channels => {
                     let channel = channels[pick % channels.len()];
-                    seen.resent += u64::from(world.on_the_wire(channel) > 0);
+                    seen.broken(world, channel);
                     Choice::Fault(Fault::Break(channel))
                 }
             },
@@ -249,79 +259,5 @@ impl Plan {
             return;
         }
         world.apply(&choice);
-    }
-}
-
-fn notices(world: &mut World<Chatter>, seen: &mut Seen) {
-    let manifests: Vec<_> = world.manifests().cloned().collect();
-    for notice in world.take_notices() {
-        match notice {
-            Notice::Announced(Announcement::Running(_, snapshot)) => {
-                seen.restores += u64::from(snapshot != SnapshotId::default());
-                let restored = manifests
-                    .iter()
-                    .find(|manifest| manifest.snapshot == snapshot);
-                seen.restored_in_flight += u64::from(restored.is_some_and(in_flight));
-            }
-            Notice::Breach(..) => seen.breaches += 1,
-            _ => {}
-        }
-    }
-}
-
-fn in_flight(manifest: &Manifest) -> bool {
-    match &manifest.end {
-        End::Complete { parts, .. } => {
-            let mut inputs = parts.iter().flat_map(|part| &part.facts.inputs);
-            inputs.any(|input| !input.share.is_empty())
-        }
-        End::Aborted { .. } => false,
-    }
-}
-
-/// Checks every complete snapshot against what the applications wrote down themselves.
-pub(crate) fn check(world: &World<Chatter>) -> Seen {
-    let mut seen = Seen::default();
-    let topology = &world.job().topology;
-    for manifest in world.manifests() {
-        if !manifest.is_complete() {
-            seen.aborted += 1;
-            continue;
-        }
-        seen.complete += 1;
-        seen.non_empty_channels += u64::from(in_flight(manifest));
-        let part = |process| world.part(manifest.snapshot, process).expect("complete");
-        let log = |process| -> Log { serde_json::from_slice(&part(process).state).unwrap() };
-        let mut money = 0;
-        for process in topology.processes() {
-            let facts = Chatter::in_state_of(world, process, &part(process).state);
-            money += facts;
-        }
-        for &channel in topology.channels() {
-            let name = channel.to_string();
-            let sent = log(channel.from).sent.get(&name).copied().unwrap_or(0);
-            let handled = log(channel.to).handled.get(&name).copied().unwrap_or(0);
-            let inputs = &part(channel.to).part.inputs;
-            let input = inputs
-                .iter()
-                .find(|input| input.channel == channel)
-                .unwrap();
-            let messages = input.share.iter().flat_map(|batch| batch.messages());
-            let recorded: Vec<_> = messages.map(|(_, message)| parse(message)).collect();
-            let numbers: Vec<_> = recorded.iter().map(|(number, ..)| *number).collect();
-            let exact: Vec<_> = (handled + 1..=sent).collect();
-            assert_eq!(numbers, exact, "{} on {channel}", manifest.snapshot);
-            money += recorded.iter().map(|(_, _, money)| money).sum::<i64>();
-        }
-        let processes = topology.processes().len() as i64;
-        assert_eq!(money, 100 * processes, "money in {}", manifest.snapshot);
-    }
-    seen
-}
-
-impl Chatter {
-    fn in_state_of(world: &World<Self>, process: ProcessId, state: &[u8]) -> i64 {
-        use cutline::protocol::application::Application;
-        Self::in_state(&world.setup(process), state)["money"]
     }
 }

@@ -2,5 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod clocks;
+mod course;
 mod files;
+mod orders;
+mod section4;
 mod stage;
+mod witnesses;

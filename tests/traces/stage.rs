@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cutline::apps::{Bank, SplitMix64};
+use cutline::check::{Logged, Origin};
 use cutline::protocol::Topology;
+use cutline::protocol::application::Application;
 use cutline::protocol::collector::{Policy, Request};
-use cutline::protocol::ids::{ChannelId, ProcessId};
+use cutline::protocol::cut::Restored;
+use cutline::protocol::ids::{ChannelId, Generation, ProcessId, SnapshotId};
 use cutline::protocol::link::Limits;
 use cutline::protocol::mode::Mode;
 use cutline::protocol::process::Settings;
+use cutline::protocol::trace::{Event, What};
 use cutline::world::{Choice, Fault, Job, World};
 use serde_json::json;
 
@@ -84,4 +88,57 @@ pub(crate) fn run(job: Job, crash: bool) -> World<Bank> {
     }
     assert!(world.stabilize(STEPS_MAX), "the job comes to rest");
     world
+}
+
+/// The traced events of one generation, in the order in which they happened.
+pub(crate) fn events<A: Application>(world: &World<A>, generation: u64) -> Vec<Event> {
+    let of_it = |event: &&Event| event.generation == Generation::new(generation);
+    world.trace().iter().filter(of_it).cloned().collect()
+}
+
+/// The same as each process would have written them down, at these times.
+pub(crate) fn logged(events: &[Event], at_us: impl Fn(usize, &Event) -> u64) -> Vec<Vec<Logged>> {
+    let last = events.iter().map(|event| event.process.index()).max();
+    let mut processes = vec![Vec::new(); last.unwrap() + 1];
+    for (place, event) in events.iter().enumerate() {
+        processes[event.process.index()].push(Logged {
+            at_us: at_us(place, event),
+            event: event.clone(),
+        });
+    }
+    processes
+}
+
+/// All parts of a snapshot, in the order of the processes.
+pub(crate) fn parts<A: Application>(world: &World<A>, snapshot: SnapshotId) -> Vec<Restored> {
+    let processes = world.job().topology.processes();
+    let part = |process| world.part(snapshot, process).unwrap().clone();
+    processes.map(part).collect()
+}
+
+/// Where a generation of the job began.
+pub(crate) fn origin<A: Application>(world: &World<A>, generation: u64) -> Origin {
+    let restored = events(world, generation)
+        .iter()
+        .find_map(|event| match event.what {
+            What::Start { restored } => Some(restored),
+            _ => None,
+        });
+    let restored = restored.expect("the generation has started");
+    let processes = world.job().topology.processes();
+    Origin {
+        setups: processes.map(|process| world.setup(process)).collect(),
+        limits: world.job().process.limits,
+        parts: match restored.get() {
+            0 => Vec::new(),
+            _ => parts(world, restored),
+        },
+    }
+}
+
+/// The complete snapshots of one generation.
+pub(crate) fn complete<A: Application>(world: &World<A>, generation: u64) -> Vec<SnapshotId> {
+    let manifests = world.manifests().filter(|manifest| manifest.is_complete());
+    let of_it = manifests.filter(|manifest| manifest.generation == Generation::new(generation));
+    of_it.map(|manifest| manifest.snapshot).collect()
 }

@@ -6,7 +6,9 @@
 //! - `send p1 p2 5`: p1's application sends five tokens (into the outbox)
 //! - `put p1->p2`, `arrive p1->p2`, `take p1->p2`: outbox to wire, wire to inbox, handle
 //! - `ack p1->p2`: the receiver acknowledges, and the sender hears it
-//! - `snapshot p1 …`: the collector triggers these initiators
+//! - `snapshot p1 …`: the collector triggers these initiators; `snapshot by aligned 100`: in this
+//!   mode, with this limit
+//! - `held p1`: the inputs that p1 holds; `verdicts s1`: what does not hold of s1
 //! - `restore`, `restore s1`: a user asks for the job to be taken back
 //! - `break p1->p2`, `crash p1`, `crash collector`, `pass 500` (milliseconds)
 //! - `hold disk`, `release disk`: whether the store answers at once
@@ -25,10 +27,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cutline::apps::BuiltIn;
+use cutline::check::{Answer, judge_manifest};
 use cutline::protocol::Topology;
 use cutline::protocol::application::Application;
 use cutline::protocol::collector::{Announcement, Policy, Request};
-use cutline::protocol::frame::Hello;
+use cutline::protocol::frame::{Batch, Hello};
 use cutline::protocol::ids::{ChannelId, ProcessId, SnapshotId};
 use cutline::protocol::link::Limits;
 use cutline::protocol::mode::Mode;
@@ -133,10 +136,29 @@ impl Stage {
                 world.apply(&Choice::Fault(Fault::Crash(process)));
             }
             ["pass", ms] => world.apply(&Choice::Fault(Fault::Pass(ms.parse().unwrap()))),
-            ["snapshot", initiators @ ..] => {
-                let initiators = initiators.iter().map(|name| process(world, name)).collect();
-                world.ask(Request::snapshot(initiators));
+            ["snapshot", rest @ ..] => {
+                let by = rest.iter().position(|word| *word == "by");
+                let (names, by) = rest.split_at(by.unwrap_or(rest.len()));
+                let initiators = names.iter().map(|name| process(world, name)).collect();
+                world.ask(Request::Snapshot {
+                    initiators,
+                    mode: by.get(1).map(|mode| mode.parse().unwrap()),
+                    alignment_timeout_ms: by.get(2).map(|ms| ms.parse().unwrap()),
+                });
             }
+            ["held", name] => {
+                let machine = world.process(process(world, name)).expect("up");
+                let held: Vec<_> = machine.held().map(|channel| channel.to_string()).collect();
+                return format!(
+                    "{}\n",
+                    if held.is_empty() {
+                        "nothing".into()
+                    } else {
+                        held.join(" ")
+                    }
+                );
+            }
+            ["verdicts", id] => return self.verdicts(id.parse().unwrap()),
             ["restore"] => drop(world.ask(Request::Restore(None))),
             ["restore", id] => drop(world.ask(Request::Restore(Some(id.parse().unwrap())))),
             ["hold", "disk"] => self.disk_held = true,
@@ -227,6 +249,24 @@ impl Stage {
             let _ = writeln!(text, "{place}: {what}");
         }
         text
+    }
+
+    /// Those that do not hold, with the evidence.
+    fn verdicts(&self, snapshot: SnapshotId) -> String {
+        let mut manifests = self.world.manifests();
+        let manifest = manifests
+            .find(|manifest| manifest.snapshot == snapshot)
+            .unwrap();
+        let verdicts = judge_manifest(&self.world.job().topology, manifest);
+        let failing = verdicts
+            .0
+            .iter()
+            .filter(|verdict| verdict.holds == Answer::No);
+        let lines = failing.map(|verdict| format!("not {}: {}\n", verdict.name, verdict.evidence));
+        match lines.collect::<String>() {
+            none if none.is_empty() => "every verdict holds\n".to_owned(),
+            some => some,
+        }
     }
 
     fn hello(&self, on: ChannelId, generation: &str) -> String {
@@ -320,23 +360,32 @@ impl Stage {
             let tokens = BuiltIn::in_state(&setup, &part.state)["tokens"];
             pieces.push(format!("{} {tokens}", topology.name(process)));
         }
-        for process in topology.processes() {
-            let part = self.world.part(snapshot, process).expect("complete");
-            let setup = self.world.setup(process);
-            for input in part
-                .part
-                .inputs
-                .iter()
-                .filter(|input| !input.share.is_empty())
-            {
-                let messages = input.share.iter().flat_map(|batch| batch.messages());
-                let tokens: Vec<_> = messages
-                    .map(|(_, message)| BuiltIn::in_message(&setup, message)["tokens"].to_string())
-                    .collect();
-                pieces.push(format!("{} [{}]", input.channel, tokens.join(" ")));
+        for &channel in topology.channels() {
+            let part = |process| &self.world.part(snapshot, process).expect("complete").part;
+            let input = part(channel.to).inputs.iter();
+            let output = part(channel.from).outputs.iter();
+            let ahead = input.filter(|input| input.channel == channel);
+            let ahead = self.tokens(channel, ahead.flat_map(|input| &input.share));
+            let overtaken = output.filter(|output| output.channel == channel);
+            let overtaken = self.tokens(channel, overtaken.flat_map(|output| &output.share));
+            match (ahead.as_str(), overtaken.as_str()) {
+                ("", "") => {}
+                (ahead, "") => pieces.push(format!("{channel} [{ahead}]")),
+                (ahead, overtaken) => pieces.push(format!("{channel} [{ahead} | {overtaken}]")),
             }
         }
         pieces.join(", ")
+    }
+}
+
+impl Stage {
+    /// What recorded messages carry.
+    fn tokens<'a>(&self, on: ChannelId, share: impl Iterator<Item = &'a Batch>) -> String {
+        let setup = self.world.setup(on.to);
+        let messages = share.flat_map(|batch| batch.messages());
+        let tokens =
+            messages.map(|(_, message)| BuiltIn::in_message(&setup, message)["tokens"].to_string());
+        tokens.collect::<Vec<_>>().join(" ")
     }
 }
 

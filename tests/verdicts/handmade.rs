@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use cutline::check::{Verdicts, Verified, judge_manifest};
 use cutline::protocol::Topology;
 use cutline::protocol::application::Quantities;
+use cutline::protocol::clock::Clock;
 use cutline::protocol::cut::{InputPart, OutputPart, Part};
 use cutline::protocol::events::StoredPart;
 use cutline::protocol::frame::Batch;
@@ -30,6 +32,8 @@ pub(crate) struct Books {
     pub(crate) bob: i64,
     pub(crate) in_channels: i64,
     pub(crate) expected: i64,
+    /// The clocks of alice and bob, where the job is traced.
+    pub(crate) clocks: Option<[[u64; 2]; 2]>,
 }
 
 impl Books {
@@ -44,6 +48,7 @@ impl Books {
             bob: 100,
             in_channels: 40,
             expected: 200,
+            clocks: None,
         }
     }
 
@@ -78,7 +83,10 @@ impl Books {
                 generation: Generation::new(1),
                 process,
                 mode: Mode::Classic,
-                clock: None,
+                clock: self.clocks.and_then(|clocks| {
+                    let own = clocks[process.index()].to_vec();
+                    Clock::of_counts(own).map(Arc::new)
+                }),
                 outputs: outputs.collect(),
                 inputs: inputs.collect(),
             },

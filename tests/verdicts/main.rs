@@ -5,6 +5,7 @@
 
 mod files;
 mod handmade;
+mod traced;
 
 use std::fs;
 

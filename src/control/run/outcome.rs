@@ -4,10 +4,22 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::Engine;
 use crate::check::Verified;
 use crate::control::table::{Colour, Tone};
 use crate::control::view::{VerifyView, View};
+use crate::protocol::ids::Generation;
+
+/// What an engine knows at the end of a scenario.
+pub(super) struct Came {
+    pub(super) scenario: String,
+    pub(super) seed: u64,
+    pub(super) failures: Vec<String>,
+    pub(super) complete: u64,
+    pub(super) aborted: u64,
+    pub(super) restores: u64,
+    /// The last generation that ran.
+    pub(super) generation: Option<Generation>,
+}
 
 /// How a scenario came out.
 #[derive(Clone, Debug, Serialize)]
@@ -36,11 +48,11 @@ pub(super) struct RunView {
 
 impl RunView {
     pub(super) fn new(
-        engine: &Engine<'_>,
+        came: Came,
         verified: Result<Option<VerifyView>, String>,
         directory: Option<String>,
     ) -> Self {
-        let mut failures = engine.failures.borrow().clone();
+        let mut failures = came.failures;
         let snapshots = match verified {
             Ok(view) => view.map(|view| view.snapshots).unwrap_or_default(),
             Err(reason) => {
@@ -52,19 +64,23 @@ impl RunView {
             let failing = verified.verdicts.failing().join(", not ");
             failures.push(format!("{} is not {failing}", verified.snapshot));
         }
-        let seen = engine.observer.seen();
         Self {
-            scenario: engine.scenario.name.clone(),
-            seed: engine.job.seed(),
+            scenario: came.scenario,
+            seed: came.seed,
             ok: failures.is_empty(),
             failures,
-            complete: seen.complete.len() as u64,
-            aborted: seen.aborted.len() as u64,
-            restores: seen.restores(),
-            generation: seen.generations.last().map(ToString::to_string),
+            complete: came.complete,
+            aborted: came.aborted,
+            restores: came.restores,
+            generation: came.generation.as_ref().map(ToString::to_string),
             directory,
             snapshots,
         }
+    }
+
+    /// What did not come out as it should.
+    pub(super) fn failures(&self) -> &[String] {
+        &self.failures
     }
 
     /// The last line: how it came out, in one sentence.

@@ -14,8 +14,8 @@ use crate::control::incarnations::{self, Condition as State, OsProcess};
 use crate::control::stop;
 use crate::control::up::chain;
 use crate::control::who::Who;
-use crate::hold::{held_path, order_path};
-use crate::protocol::ids::ProcessId;
+use crate::hold::{break_path, held_path, order_path};
+use crate::protocol::ids::{ChannelId, ProcessId};
 use crate::scenario::{Condition, Point, Step, Target, WAIT_TIMEOUT};
 
 /// From one look at the file system to the next.
@@ -47,6 +47,7 @@ impl Engine<'_> {
                 self.kill(targets).await?;
                 self.wait(&[Condition::Running], WAIT_TIMEOUT).await
             }
+            Step::Break { channel } => self.break_stream(*channel).await,
             Step::Restore { snapshot } => {
                 let restoring = async { self.client().await?.restore(*snapshot).await };
                 let restored = restoring
@@ -192,6 +193,28 @@ impl Engine<'_> {
         (process.condition() == State::Stopped).then_some(process)
     }
 
+    /// Orders the sender of a channel to drop its stream, and waits until it has.
+    async fn break_stream(&self, channel: ChannelId) -> Result<(), String> {
+        let who = self.who(Target::Node(channel.from)).to_string();
+        let order = break_path(self.directory.root(), &who);
+        let unfinished = order.with_extension("new");
+        let folder = order.parent().unwrap_or(&order);
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&unfinished, channel.to_string()))
+            .and_then(|()| fs::rename(&unfinished, &order));
+        written.map_err(|error| format!("cannot write {}: {error}", order.display()))?;
+        let begin = Instant::now();
+        while order.exists() {
+            if begin.elapsed() >= WAIT_TIMEOUT {
+                let _ = fs::remove_file(&order);
+                let name = self.job.topology().channel_name(channel);
+                return Err(format!("{name} has no stream"));
+            }
+            sleep(POLL).await;
+        }
+        Ok(())
+    }
+
     async fn pause(&self, targets: &BTreeSet<Target>) -> Result<(), String> {
         let processes = self.newest(targets).await?;
         for process in &processes {
@@ -227,22 +250,4 @@ fn signal(process: OsProcess, signal: Signal) -> Result<(), String> {
     let sent = process.signal(signal);
     sent.map(|_| ())
         .map_err(|error| format!("cannot signal pid {}: {error}", process.pid))
-}
-
-/// The processes a step is about: steps that begin together keep their order where they share
-/// one.
-pub(super) fn concerned(step: &Step, initiators: &BTreeSet<ProcessId>) -> BTreeSet<Target> {
-    let nodes = |processes: &BTreeSet<ProcessId>| -> BTreeSet<Target> {
-        processes.iter().copied().map(Target::Node).collect()
-    };
-    match step {
-        Step::Send { process, .. } => BTreeSet::from([Target::Node(*process)]),
-        Step::Snapshot { from, .. } if from.is_empty() => nodes(initiators),
-        Step::Snapshot { from, .. } => nodes(from),
-        Step::Kill { targets, .. }
-        | Step::Pause { targets }
-        | Step::Resume { targets }
-        | Step::Restart { targets } => targets.clone(),
-        Step::Restore { .. } | Step::Wait { .. } | Step::Expect { .. } => BTreeSet::new(),
-    }
 }

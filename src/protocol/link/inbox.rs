@@ -13,6 +13,7 @@ pub(in crate::protocol) struct Inbox {
     channel: ChannelId,
     window_messages: u64,
     window_bytes: u64,
+    message_bytes_max: u64,
     items: VecDeque<Frame>,
     /// What the items count against the window.
     bytes: u64,
@@ -42,6 +43,7 @@ impl Inbox {
             window_bytes: limits
                 .window_bytes
                 .max(limits.message_bytes_max + LENGTH_BYTES as u64),
+            message_bytes_max: limits.message_bytes_max,
             items: share.iter().cloned().map(Frame::Messages).collect(),
             bytes: share.iter().map(Batch::bytes).sum(),
             handled,
@@ -144,22 +146,34 @@ impl Inbox {
     }
 
     /// Whether it is worth a word to the sender: something has changed, and nothing is left to
-    /// handle or a quarter of the window has.
+    /// handle or the word presses.
     pub(in crate::protocol) fn owes_feedback(&self) -> bool {
-        let now = self.feedback();
-        let changed = |now: u64, before: u64, window: u64| now - before >= (window / 4).max(1);
-        let (messages, bytes) = (self.window_messages, self.window_bytes);
         self.open
-            && now != self.stated
-            && (self.items.is_empty()
-                || now.next_marker != self.stated.next_marker
-                || changed(now.next.get(), self.stated.next.get(), messages)
-                || changed(
+            && self.feedback() != self.stated
+            && (self.items.is_empty() || self.feedback_presses())
+    }
+
+    /// Whether the word to the sender must not wait until there is time for it: a marker has come,
+    /// a quarter of the window has been used or freed, or, with nothing left to handle, the
+    /// longest message might not fit into the credit that was stated.
+    pub(in crate::protocol) fn feedback_presses(&self) -> bool {
+        let (now, stated) = (self.feedback(), self.stated);
+        let quarter = |now: u64, stated: u64, window: u64| now - stated >= (window / 4).max(1);
+        let (messages, bytes) = (self.window_messages, self.window_bytes);
+        let is_short = || {
+            let longest = self.message_bytes_max + LENGTH_BYTES as u64;
+            stated.credit.bytes < self.received_bytes + longest && now != stated
+        };
+        self.open
+            && (now.next_marker != stated.next_marker
+                || quarter(now.next.get(), stated.next.get(), messages)
+                || quarter(
                     now.credit.number.get(),
-                    self.stated.credit.number.get(),
+                    stated.credit.number.get(),
                     messages,
                 )
-                || changed(now.credit.bytes, self.stated.credit.bytes, bytes))
+                || quarter(now.credit.bytes, stated.credit.bytes, bytes)
+                || (self.items.is_empty() && is_short()))
     }
 
     /// States acknowledgement and credit, if anything has changed since the last time.

@@ -101,6 +101,11 @@ impl Outbox {
         self.channel
     }
 
+    /// Whether a stream carries the channel.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// The last number given.
     pub fn sent(&self) -> MessageNumber {
         self.sent
@@ -161,6 +166,18 @@ impl Outbox {
     pub(in crate::protocol) fn take_sent(&mut self) -> Vec<Sent> {
         let stamp = self.stamp.as_mut();
         stamp.map_or_else(Vec::new, |stamp| std::mem::take(&mut stamp.sent))
+    }
+
+    /// Everything that waits, for one who has no channel to put it on.
+    pub(in crate::protocol) fn take_all(&mut self) -> Vec<Batch> {
+        self.seal();
+        self.queued_bytes = 0;
+        let waiting = self.queue.drain(..);
+        let batches = waiting.filter_map(|frame| match frame {
+            Frame::Messages(batch) => Some(batch),
+            Frame::Marker(_) => None,
+        });
+        batches.collect()
     }
 
     /// Marker-sending rule: the marker goes behind every message sent before the state was

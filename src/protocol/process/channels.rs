@@ -4,11 +4,30 @@ use super::{Phase, Process};
 use crate::protocol::application::{Application, Outputs};
 use crate::protocol::events::Effect;
 use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello, Marker};
-use crate::protocol::ids::{ChannelId, Generation};
+use crate::protocol::ids::{ChannelId, Generation, JobId};
+use crate::protocol::link::{Inbox, Outbox};
 use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::trace::What;
 
 impl<A: Application> Process<A> {
+    /// The channels on which a step [`Input::Writable`] has something to say.
+    pub fn writable(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().filter(|inbox| inbox.owes_feedback());
+        self.writable_outputs().chain(inputs.map(Inbox::channel))
+    }
+
+    /// Those of them on which it must not wait. What is left is acknowledgement of a few messages,
+    /// which only frees the sender's memory: a few milliseconds make it one word instead of many.
+    pub fn pressing(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().filter(|inbox| inbox.feedback_presses());
+        self.writable_outputs().chain(inputs.map(Inbox::channel))
+    }
+
+    fn writable_outputs(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let outputs = self.outboxes.iter().filter(|outbox| outbox.is_writable());
+        outputs.map(Outbox::channel)
+    }
+
     /// A sender says hello: an older generation is refused for good, a newer one asked to wait.
     pub(super) fn dialled(&mut self, channel: ChannelId, hello: Hello, effects: &mut Vec<Effect>) {
         let greeting = self.greeting(channel, hello);
@@ -33,7 +52,9 @@ impl<A: Application> Process<A> {
                 hello.topology
             ));
         }
-        if hello.job != self.job {
+        // One that has lost its collector's word so far does not know; then the rest decides.
+        let known = ![hello.job, self.job].contains(&JobId::default());
+        if known && hello.job != self.job {
             return Greeting::Refused(format!(
                 "the sender is of job {}, this node of {}: another job's node has its address",
                 hello.job, self.job

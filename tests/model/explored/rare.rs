@@ -168,7 +168,7 @@ fn is_in_flight(manifest: &Manifest) -> bool {
 
 /// A frame has gone on the wire: is it a marker that its sender had put there before?
 fn is_marker_again(before: &World<Script>, after: &World<Script>, channel: ChannelId) -> bool {
-    let Some(Frame::Marker(marker)) = after.frames(channel).last() else {
+    let Some(Frame::Marker(marker)) = after.wire(channel).last() else {
         return false;
     };
     let sender = before.process(channel.from);

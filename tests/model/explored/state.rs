@@ -220,7 +220,7 @@ impl fmt::Debug for State {
             writeln!(f, "\n    {:?}", machine.application())?;
         }
         for &channel in topology.channels() {
-            let frames: Vec<_> = self.world.frames(channel).collect();
+            let frames: Vec<_> = self.world.wire(channel).collect();
             writeln!(f, "{channel}  {frames:?}")?;
         }
         writeln!(f, "store  {:?}", self.world.pending())?;
