@@ -201,7 +201,6 @@ pub mod ids;
 pub mod link;
 pub mod mode;
 pub mod mutant;
-pub mod mutant;
 pub mod process;
 mod recording;
 pub mod records;

@@ -27,7 +27,7 @@ use crate::protocol::collector::{
     Announcement, Answer, Collector, CollectorEffect, CollectorInput, Policy, Request, RequestId,
 };
 use crate::protocol::cut::Restored;
-use crate::protocol::events::{Directive, Input, Order, Report};
+use crate::protocol::events::{Directive, Input, Report};
 use crate::protocol::frame::{Feedback, Frame, Greeting, Hello};
 use crate::protocol::ids::{ChannelId, Generation, Incarnation, ProcessId, SnapshotId};
 use crate::protocol::process::Settings;
@@ -221,20 +221,6 @@ impl<A: Application> World<A> {
     /// The frames on the wire of a channel, the next to arrive first.
     pub fn wire(&self, channel: ChannelId) -> impl ExactSizeIterator<Item = &Frame> {
         self.links[&channel].wire.iter()
-    }
-
-    /// What an incarnation hears next from the collector.
-    pub fn next_order(&self, process: ProcessId, incarnation: Incarnation) -> Option<&Order> {
-        let control = self.control.get(&(process, incarnation))?;
-        control.down.front().map(|directive| &directive.order)
-    }
-
-    /// What the collector hears next of an incarnation, unless it is that it has gone.
-    pub fn next_report(&self, process: ProcessId, incarnation: Incarnation) -> Option<&Report> {
-        match self.control.get(&(process, incarnation))?.up.front()? {
-            Up::Said(report) => Some(report),
-            Up::Gone => None,
-        }
     }
 
     /// What the store was asked to do and has not done, in the order of [`Choice::Store`].

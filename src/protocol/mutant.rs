@@ -5,6 +5,9 @@
 //! is released has, that is `false` at compile time and nothing of it is left. With it, one is
 //! chosen for the whole program before its first test; the table is in `docs/mutants.md`.
 
+#[cfg(all(feature = "mutants", not(debug_assertions)))]
+compile_error!("the feature `mutants` is for tests: leave it out of what is released");
+
 /// One way to be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "what each does wrong is told by `wrong`")]

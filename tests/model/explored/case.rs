@@ -1,6 +1,7 @@
 //! The worlds: what each is made of, and what may happen in it.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use cutline::protocol::Topology;
@@ -31,6 +32,20 @@ pub(crate) enum Trouble {
     Unknown,
     /// The time passes in which an aligned snapshot may hold channels: T strikes.
     Limit,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "none",
+            Self::Break => "a stream breaks",
+            Self::Crash => "a node is killed",
+            Self::Collector => "the collector is killed",
+            Self::Abort => "a part cannot be written",
+            Self::Unknown => "a write of unknown outcome",
+            Self::Limit => "T strikes",
+        })
+    }
 }
 
 /// Processes and channels.

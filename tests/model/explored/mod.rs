@@ -32,6 +32,6 @@ pub(crate) mod script;
 pub(crate) mod state;
 pub(crate) mod undisturbed;
 
-pub(crate) use case::{Case, Trouble};
+pub(crate) use case::Case;
 pub(crate) use list::CASES;
 pub(crate) use model::Explored;

@@ -44,6 +44,25 @@ pub(crate) enum Rare {
     Inconsistent,
 }
 
+impl fmt::Display for Rare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Complete => "complete",
+            Self::Aborted => "aborted",
+            Self::InFlight => "messages in flight",
+            Self::Overlap => "snapshots overlap",
+            Self::MarkerAgain => "marker sent again",
+            Self::TakenBack => "taken back",
+            Self::TakenBackInFlight => "taken back with messages in flight",
+            Self::FromTheStart => "taken back to the start",
+            Self::CompleteAfter => "complete after the fault",
+            Self::OvertakesOutbox => "overtakes in an outbox",
+            Self::OvertakesInbox => "overtakes in an inbox",
+            Self::Inconsistent => "not consistent, and called so",
+        })
+    }
+}
+
 const RARES: [Rare; 12] = [
     Rare::Complete,
     Rare::Aborted,
@@ -134,7 +153,7 @@ impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seen = RARES.into_iter().filter(|rare| self.count(*rare) > 0);
         let seen: Vec<_> = seen
-            .map(|rare| format!("{rare:?} {}", self.count(rare)))
+            .map(|rare| format!("{rare}: {}", self.count(rare)))
             .collect();
         write!(f, "{}", seen.join(", "))
     }

@@ -151,7 +151,8 @@ impl State {
                 apart || self.is_heard_at_once(case, report)
             }
             Choice::Direct(process, incarnation) => {
-                match self.world.next_order(process, incarnation) {
+                let directive = self.world.next_directive(process, incarnation);
+                match directive.map(|directive| &directive.order) {
                     Some(Order::Run(_)) => calm,
                     Some(Order::Ended { complete: true, .. }) => case.trouble != Trouble::Collector,
                     Some(Order::Trigger(..)) | None => false,
