@@ -19,7 +19,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 const THREADS: usize = 2;
 
 /// A world that takes longer has been made too large, or has no end.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn explore(name: &str) {
     choose_mutant();
@@ -104,7 +104,7 @@ worlds! {
     fork_aligned_collector
     fork_unaligned_collector
     ring_classic_abort
-    mesh_classic_abort
+    fork_classic_abort
     fork_aligned_abort
     fork_unaligned_abort
     ring_classic_unknown

@@ -44,8 +44,8 @@ pub(crate) const KILLS: &[Kill] = &[
     model(ForgetsMarkerOnWire, "fork_classic_break"),
     model(RestoresNoInbox, "fork_classic_crash"),
     model(RenumbersAfterRestore, "fork_classic_crash"),
-    model(AcknowledgesBeforeStoring, "mesh_classic_abort"),
-    model(HidesFailedPart, "mesh_classic_abort"),
+    model(AcknowledgesBeforeStoring, "fork_classic_abort"),
+    model(HidesFailedPart, "fork_classic_abort"),
     model(CompletesTooSoon, "ring_classic"),
     protocol(
         ForwardsEndedMarker,

@@ -60,8 +60,8 @@ use Trouble::{Abort, Break, Collector, Crash, Limit, Nothing, Unknown};
 /// Once round, and one more.
 const ROUND: (Graph, &str) = (RING, "p1→p2:1 p2→p3 p3→p1");
 const HALF_ROUND: (Graph, &str) = (RING, "p1→p2 p3→p1");
+const HOME: (Graph, &str) = (RING, "p3→p1");
 const BETWEEN: (Graph, &str) = (MESH, "p1→p2 p2→p1");
-const ONE_BETWEEN: (Graph, &str) = (MESH, "p2→p1");
 const DOWN: (Graph, &str) = (DAG, "p1→p3 p2→p3:1");
 const ONE_DOWN: (Graph, &str) = (DAG, "p2→p3:1");
 const FORKED: (Graph, &str) = (FORK, "p1→p2:1 p1→p3");
@@ -230,14 +230,14 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case(
         "ring_classic_abort",
-        HALF_ROUND,
+        HOME,
         (Classic, 2),
         Abort,
         &[Aborted, CompleteAfter],
     ),
     case(
-        "mesh_classic_abort",
-        ONE_BETWEEN,
+        "fork_classic_abort",
+        ONE_FORKED,
         (Classic, 1),
         Abort,
         &[Aborted],

@@ -127,10 +127,10 @@ impl State {
 
     /// What is left out: see the head of [`super`].
     fn counts(&self, case: &Case, choice: &Choice) -> bool {
-        let breaks = case.trouble == Trouble::Break;
+        let breaks = case.trouble == Trouble::Break && self.faults > 0;
         match *choice {
-            Choice::Acknowledge(_) => breaks && self.faults > 0,
-            Choice::Hear(channel) => self.world.is_dialled(channel) || (breaks && self.faults > 0),
+            Choice::Acknowledge(_) => breaks,
+            Choice::Hear(channel) => breaks || self.world.is_dialled(channel),
             _ => true,
         }
     }
@@ -141,14 +141,15 @@ impl State {
         let calm = self.faults == 0 || case.trouble == Trouble::Limit;
         let apart = case.always_completes() && self.asks == 0;
         match *choice {
-            Choice::Start(_) | Choice::Open(_) | Choice::Hear(_) => calm,
+            Choice::Hear(_) => true,
+            Choice::Start(_) | Choice::Open(_) => calm,
             Choice::Tick(process) => {
                 calm && application(&self.world, process).is_none_or(Script::is_done)
             }
-            Choice::Store(at, _) => apart || calm && self.is_settled_by_now(case, at),
+            Choice::Store(at, _) => apart || calm && self.is_sure(case, at),
             Choice::Report(process, incarnation) => {
                 let report = self.world.next_report(process, incarnation);
-                apart || self.is_heard_at_once(case, report)
+                apart || !matches!(report, Some(Report::Join(_)))
             }
             Choice::Direct(process, incarnation) => {
                 let directive = self.world.next_directive(process, incarnation);
@@ -163,19 +164,13 @@ impl State {
         }
     }
 
-    /// Whether what the store is asked to do will be done, whatever else happens first.
-    fn is_settled_by_now(&self, case: &Case, at: usize) -> bool {
+    /// Whether what the store is asked to do will be done and count, whatever else happens first.
+    fn is_sure(&self, case: &Case, at: usize) -> bool {
         match &self.world.pending()[at] {
-            Operation::Load(..) | Operation::Create(Record::Manifest(_)) => true,
+            // Whether a part is in time for a snapshot that may be aborted, depends.
             Operation::Put(..) => case.trouble == Trouble::Break,
-            _ => case.trouble == Trouble::Crash,
+            _ => true,
         }
-    }
-
-    /// A report that is heard later is one that is made later; that a node is gone is acted upon
-    /// only when its successor is there.
-    fn is_heard_at_once(&self, case: &Case, report: Option<&Report>) -> bool {
-        !matches!(report, Some(Report::Join(_))) && case.trouble != Trouble::Collector
     }
 
     fn troubles(&self, case: &Case) -> Vec<Choice> {
