@@ -1,5 +1,7 @@
 //! The command line: arguments and wiring only. What the commands do is in `cutline::control`.
 
+mod foreign;
+mod format;
 mod run;
 
 use std::ffi::OsString;
@@ -11,13 +13,15 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutline::control::command::{self, CommandError, Progress, Reply, Which};
 use cutline::control::detach;
-use cutline::control::log::{Clock, Log, LogFormat, colour};
+use cutline::control::log::{Clock, Log, LogFormat};
 use cutline::control::place::Place;
+use cutline::control::traces::TraceCommand;
 use cutline::control::up::{self, UpError};
-use cutline::control::view::Format;
 use cutline::control::wanted::{WantedSnapshot, millis};
 use cutline::job::Job;
 use cutline::protocol::mode::Mode;
+
+use format::FormatArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,30 +77,10 @@ enum LogFormatArgument {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, Args)]
-struct FormatArguments {
-    /// How the answer is written: for people, or as JSON of a stable shape.
-    #[arg(long, value_enum, default_value = "table", env = "CUTLINE_FORMAT")]
-    format: FormatArgument,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FormatArgument {
-    /// For people
-    Table,
-    /// For programs
-    Json,
-}
-
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Check a job file; 1 with lines and remedies if it makes no sense.
-    Check {
-        /// The job file.
-        file: PathBuf,
-        #[command(flatten)]
-        format: FormatArguments,
-    },
+    Check(foreign::CheckArguments),
     /// Start a job and keep it running: restart what dies, end everything on Ctrl-C.
     ///
     /// A job that has snapshots is continued. The job file is copied to the job's directory, so
@@ -133,6 +117,10 @@ enum Command {
         #[command(flatten)]
         format: FormatArguments,
     },
+    /// Judge snapshots that another program has taken; 1 if a verdict does not hold.
+    ///
+    /// docs/audit.md explains the file. What it does not tell is not known, and no fault.
+    Audit(foreign::AuditArguments),
     /// Take a snapshot now.
     Snapshot {
         /// A process that initiates it; may be repeated. By default, the job's initiators.
@@ -173,6 +161,14 @@ enum Command {
     /// virtual time. docs/scenario.md explains the file; with --top, it is an .events file of
     /// COS 418.
     Run(run::RunArguments),
+    /// Take a scenario to its end one deed at a time: lists what can be done, and does what is
+    /// picked.
+    ///
+    /// The same as run --engine gated. Each answer is a number of the list, or a line such as
+    /// 'take p1->p2' or 'time p1 5ms'; at the end of input nothing waits any more.
+    Step(run::RunArguments),
+    #[command(flatten)]
+    Traced(TraceCommand),
     /// SIGKILL the node of a process, or the collector.
     Kill(Victim),
     /// SIGSTOP the node of a process, or the collector.
@@ -245,7 +241,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
     let tell = |what: &str| log.say("progress", what);
     let progress = Progress(&tell);
     let reply = match arguments.command {
-        Command::Check { file, format } => command::check(&file, format.into())?,
+        Command::Check(of) => command::check(&of.file, of.form(), of.format.into())?,
         Command::Up {
             file,
             detach,
@@ -260,6 +256,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
             let which = id.map_or(Which::All, Which::One);
             command::verify(&place, &which, format.into(), progress).await?
         }
+        Command::Audit(of) => command::audit(&of.file, of.form(), of.format())?,
         Command::Snapshot {
             from,
             mode,
@@ -282,6 +279,8 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
         }
         Command::Down => command::down(&place, progress).await?,
         Command::Run(arguments) => run::run(arguments, log).await?,
+        Command::Step(arguments) => run::run(arguments.gated(), log).await?,
+        Command::Traced(command) => command.answer(&place, format::table(), progress).await?,
         Command::Kill(victim) => command::kill(&place, &victim.who).await?,
         Command::Pause(victim) => command::pause(&place, &victim.who)?,
         Command::Resume(victim) => command::resume(&place, &victim.who)?,
@@ -338,13 +337,4 @@ fn is_no(error: &anyhow::Error) -> bool {
         .downcast_ref::<CommandError>()
         .is_some_and(CommandError::is_no);
     no || error.downcast_ref::<UpError>().is_some_and(UpError::is_no)
-}
-
-impl From<FormatArguments> for Format {
-    fn from(arguments: FormatArguments) -> Self {
-        match arguments.format {
-            FormatArgument::Table => Self::Table(colour(&io::stdout())),
-            FormatArgument::Json => Self::Json,
-        }
-    }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use cutline::control::command::Reply;
 use cutline::control::log::Log;
-use cutline::control::run::{self, Options};
+use cutline::control::run::{self, Options, Schedule};
 use cutline::scenario::{Scenario, Source};
 use cutline::sim::{Course, Delays, Discipline, Settings};
 
@@ -30,6 +30,9 @@ pub(super) struct RunArguments {
     /// What takes it to its end.
     #[arg(long, value_enum, default_value_t = Engine::Free, env = "CUTLINE_ENGINE")]
     engine: Engine,
+    /// What is released when, with the engine gated; without it, you are asked.
+    #[arg(long, value_name = "FILE")]
+    schedule: Option<PathBuf>,
     /// Instead of the job's own seed.
     #[arg(long, value_name = "N", env = "CUTLINE_SEED")]
     seed: Option<u64>,
@@ -52,11 +55,21 @@ pub(super) struct RunArguments {
     format: FormatArguments,
 }
 
+impl RunArguments {
+    /// The same, deed by deed.
+    pub(super) fn gated(self) -> Self {
+        let engine = Engine::Gated;
+        Self { engine, ..self }
+    }
+}
+
 /// What takes a scenario to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Engine {
     /// Virtual time: the same seed gives the same run
     Sim,
+    /// Real processes, of which every deed is released by a line of --schedule
+    Gated,
     /// Real processes at full speed
     Free,
 }
@@ -73,12 +86,13 @@ pub(super) async fn run(arguments: RunArguments, log: &Log) -> anyhow::Result<Re
         seed: arguments.seed,
         format: arguments.format.into(),
     };
-    if arguments.engine == Engine::Free {
+    if arguments.engine != Engine::Sim {
         if arguments.seeds.is_some() || arguments.discipline.is_some() {
             bail!("--seeds and --discipline are for the engine sim: add --engine sim");
         }
         let scenario = load(&arguments)?.scenario(arguments.seed)?;
-        return Ok(run::run(&scenario, &options, log).await?);
+        let schedule = schedule(&arguments)?;
+        return Ok(run::run(&scenario, &options, schedule, log).await?);
     }
     let settings = settings(&arguments)?;
     let Some(seeds) = arguments.seeds.clone() else {
@@ -89,6 +103,20 @@ pub(super) async fn run(arguments: RunArguments, log: &Log) -> anyhow::Result<Re
     let source = load(&arguments)?;
     let reply = run::run_seeds(&source, seeds, &options, &settings, &command, log)?;
     Ok(reply)
+}
+
+/// Where the releases of a gated job come from.
+fn schedule(arguments: &RunArguments) -> anyhow::Result<Option<Schedule>> {
+    match (&arguments.schedule, arguments.engine) {
+        (None, Engine::Gated) => Ok(Some(Schedule::asked())),
+        (Some(file), Engine::Gated) => {
+            let shown = file.display();
+            let text = fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+            Ok(Some(Schedule::of_file(&text)))
+        }
+        (Some(_), _) => bail!("--schedule is for the engine gated: add --engine gated"),
+        (None, _) => Ok(None),
+    }
 }
 
 fn load(arguments: &RunArguments) -> anyhow::Result<Source> {

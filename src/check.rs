@@ -15,8 +15,12 @@
 //!
 //! `causal` is there only where the job is traced: it needs the processes' vector clocks.
 //!
+//! What is known of a snapshot of somebody else's program ([`Account`]) is less, and each of it may
+//! be missing; the verdicts are the same, and say where they cannot be told.
+//!
 //! [`verify`]: crate::store::verify
 
+mod account;
 mod causal;
 mod exact;
 mod judge;
@@ -27,6 +31,7 @@ mod verdict;
 mod verified;
 mod witness;
 
+pub use account::{Account, Content, Message, State, judge_account};
 pub(crate) use judge::process_name;
 pub use judge::{Cut, Files, Totals, judge, judge_manifest, totals};
 pub use order::{Left, Logged, Order, linearise};

@@ -29,6 +29,7 @@ mod refusal;
 mod snapshots;
 mod summary;
 mod table;
+mod utd;
 mod value;
 mod write;
 
@@ -39,7 +40,7 @@ pub use numbers::MESSAGE_BYTES_CEILING;
 pub use parts::{Parts, Restarts, Snapshots, Store};
 pub use refusal::{JobError, Refusal, Refusals};
 
-pub(crate) use crate::name::{imported_refusal, is_plain};
+pub(crate) use crate::name::{imported_refusal, plain};
 pub(crate) use check::unreached;
 pub(crate) use refusal::list;
 pub(crate) use table::{Document, Placed, Section};

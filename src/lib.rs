@@ -85,12 +85,13 @@
 //!    parts on disk).
 //! 4. [`net`]: the streams that carry channels. It sees the protocol and the wire. [`trace`]: what
 //!    traced processes did, as files; it sees the protocol and the verdicts.
-//! 5. [`job`] and [`scenario`] read their files; [`hold`], [`name`], [`parent`] and [`program`] are
-//!    what the programs share.
+//! 5. [`job`], [`scenario`] and [`audit`] read their files; [`hold`], [`name`], [`parent`] and
+//!    [`program`] are what the programs share.
 //! 6. [`sim`]: a scenario in virtual time, on a world.
 //! 7. [`node`], [`collector`], [`control`]: the programs, as functions.
 
 pub mod apps;
+pub mod audit;
 pub mod check;
 pub mod collector;
 pub mod control;

@@ -33,6 +33,19 @@ pub(crate) fn imported_refusal(name: &str) -> Option<(String, &'static str)> {
     (!fits).then(|| (format!("'{}' is no id", name.escape_debug()), remedy))
 }
 
+/// A name for a job, made of what somebody called a file.
+pub(crate) fn plain(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let kept = lower.bytes().map(|byte| {
+        if is_plain(byte) {
+            char::from(byte)
+        } else {
+            '-'
+        }
+    });
+    kept.take(NAME_BYTES_MAX).collect()
+}
+
 /// A name as it is written in paths: `a-z`, `0-9` and `-` stay, every other byte becomes `_` and
 /// two hexadecimal digits. Unlike `%`, `_` means nothing to object stores and URLs; and names
 /// that differ in case only still differ where a file system ignores it.

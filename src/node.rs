@@ -7,8 +7,10 @@
 //! other threads' work, on data that no longer changes.
 
 pub mod attend;
+pub mod gate;
 
 mod driver;
+mod gated;
 mod parts;
 mod program;
 mod trace_file;
@@ -35,6 +37,7 @@ use crate::store::{Store, StoreError};
 use crate::wire::control::Place;
 use attend::CollectorAddress;
 use driver::Driver;
+use gate::Gate;
 use parts::Parts;
 use trace_file::TraceFile;
 
@@ -78,6 +81,9 @@ pub enum NodeError {
     /// The listener has no address.
     #[error("cannot use the listener")]
     Listener(#[source] std::io::Error),
+    /// Whoever releases the deeds of the job cannot be reached.
+    #[error("cannot reach the gate in the job's directory")]
+    Gate(#[source] std::io::Error),
     /// The machine gives up, or the collector refuses the node.
     #[error("{0}")]
     Failed(String),
@@ -117,6 +123,7 @@ pub async fn run<A: Application>(
     let attend = tokio::spawn(attend::run(attending, control_events, ending.clone()));
 
     let trace = TraceFile::new(config.dir.as_deref(), &config.setup, incarnation);
+    let gate = Gate::find(config.dir.as_deref(), &name).await;
     let hold = Hold::new(config.dir, &name);
     let parts = Parts::new::<A>(
         Arc::new(store),
@@ -124,12 +131,13 @@ pub async fn run<A: Application>(
         process.initial().clone(),
         hold,
     );
+    let gate = gate.map_err(NodeError::Gate)?;
     let timing = Timing {
         delay: config.delay,
         ..Timing::default()
     };
     let streams = Streams::with_timing(listener, &ending, timing);
-    let driver = Driver::new(process, streams, parts, trace, progress);
+    let driver = Driver::new(process, streams, gate, parts, trace, progress);
     // A task like those of its streams: each wakeup of the runtime's outermost future costs a
     // system call.
     let outcome = match tokio::spawn(driver.run(control, ending.clone())).await {

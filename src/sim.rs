@@ -22,6 +22,7 @@ mod points;
 mod queue;
 mod seats;
 mod seen;
+mod sizes;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use std::collections::BTreeMap;
 pub use delays::{Course, Delays, Discipline, Range};
 pub use figures::{Figures, Taken};
 pub use seen::Seen;
+pub use sizes::part_bytes;
 
 use conduct::Conductor;
 use delays::{Drawing, micros};
@@ -261,7 +263,7 @@ impl<'t, A: Application> Simulation<'t, A> {
     fn outcome(mut self) -> Outcome<A> {
         self.seen.read(&self.world);
         let verified = judged::all(&self.world);
-        self.figures.finish(&self.seen, &self.world);
+        self.figures.finish(&self.seen, &self.world, &verified);
         Outcome {
             failures: self.failures,
             seen: self.seen,

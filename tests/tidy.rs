@@ -70,13 +70,14 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("net", &["protocol", "wire"]),
-    ("trace", &["protocol", "check", "name"]),
+    ("trace", &["protocol", "world", "check", "name"]),
     ("hold", &["name", "protocol"]),
     ("parent", &[]),
     ("program", &[]),
     ("name", &[]),
     ("job", &["protocol", "apps", "name"]),
     ("scenario", &["protocol", "apps", "job", "hold"]),
+    ("audit", &["protocol", "check", "job"]),
     (
         "sim",
         &[

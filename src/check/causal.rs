@@ -4,6 +4,7 @@ use super::judge::{count, process_name};
 use super::verdict::Verdict;
 use crate::protocol::clock::Clock;
 use crate::protocol::cut::Facts;
+use crate::protocol::ids::ProcessId;
 use crate::protocol::topology::Topology;
 
 /// `causal`: for all i and j, V_i[i] ≥ V_j[i]. None where no part has a clock, since then the job
@@ -13,13 +14,17 @@ pub(super) fn causal(topology: &Topology, facts: &[&Facts]) -> Option<Verdict> {
         let clock = facts.clock.as_ref()?;
         Some((facts.process, clock))
     });
-    let clocks: Vec<_> = clocks.collect();
+    of_clocks(topology, &clocks.collect::<Vec<_>>())
+}
+
+/// The same of the clocks alone, each with its process.
+pub(super) fn of_clocks(topology: &Topology, clocks: &[(ProcessId, &Clock)]) -> Option<Verdict> {
     if clocks.is_empty() {
         return None;
     }
     let mut findings = Vec::new();
-    for &(process, own) in &clocks {
-        for &(other, clock) in &clocks {
+    for &(process, own) in clocks {
+        for &(other, clock) in clocks {
             let (at, knows) = (own.of(process), clock.of(process));
             if knows > at {
                 let [process, other] = [process, other].map(|id| process_name(topology, id));

@@ -9,7 +9,7 @@ use super::exact;
 use super::verdict::{Verdict, Verdicts};
 use crate::protocol::application::Quantities;
 use crate::protocol::cut::{ChannelFacts, Facts};
-use crate::protocol::ids::{ChannelId, ProcessId};
+use crate::protocol::ids::{ChannelId, MessageNumber, ProcessId};
 use crate::protocol::mode::Mode;
 use crate::protocol::records::{End, Manifest};
 use crate::protocol::topology::Topology;
@@ -254,17 +254,11 @@ fn intact(cut: &Cut<'_>) -> Verdict {
 }
 
 fn non_negative(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
-    let negative = ends
+    let findings: Vec<_> = ends
         .both
         .iter()
-        .filter(|(_, (sent, handled))| handled.number > sent.number);
-    let findings: Vec<_> = negative
-        .map(|(&channel, (sent, handled))| {
-            let channel = cut.topology.channel_name(channel);
-            format!(
-                "{channel} handled up to {}, sent up to {}",
-                handled.number, sent.number
-            )
+        .filter_map(|(&channel, (sent, handled))| {
+            negative(cut.topology, channel, sent.number, handled.number)
         })
         .collect();
     Verdict::unless("non-negative", &excused(cut, findings), || {
@@ -283,6 +277,17 @@ fn non_negative(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
             format!("{handled} handled of {sent} sent"),
         )
     })
+}
+
+/// What is wrong if a channel handled more than was sent on it.
+pub(super) fn negative(
+    topology: &Topology,
+    channel: ChannelId,
+    sent: MessageNumber,
+    handled: MessageNumber,
+) -> Option<String> {
+    let channel = topology.channel_name(channel);
+    (handled > sent).then(|| format!("{channel} handled up to {handled}, sent up to {sent}"))
 }
 
 fn exact(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
@@ -306,13 +311,17 @@ fn exact(cut: &Cut<'_>, ends: &Ends<'_>) -> Verdict {
         filled += usize::from(state > 0);
     }
     Verdict::unless("exact", &excused(cut, findings), || {
-        let messages = match messages {
-            1 => "1 message".to_owned(),
-            _ => format!("{messages} messages"),
-        };
-        let evidence = format!("{messages} in {}", count(filled, "channel"));
-        ends.otherwise(cut, "exact", evidence)
+        ends.otherwise(cut, "exact", contents(messages, filled))
     })
+}
+
+/// How much is in how many channels.
+pub(super) fn contents(messages: u128, filled: usize) -> String {
+    let messages = match messages {
+        1 => "1 message".to_owned(),
+        _ => format!("{messages} messages"),
+    };
+    format!("{messages} in {}", count(filled, "channel"))
 }
 
 fn conserved(cut: &Cut<'_>) -> Verdict {
@@ -328,9 +337,18 @@ fn conserved(cut: &Cut<'_>) -> Verdict {
     {
         return Verdict::unknown("conserved", "not every process has a part");
     }
+    let (findings, evidence) = balance(&totals);
+    Verdict::unless("conserved", &excused(cut, findings), || {
+        Verdict::yes("conserved", evidence)
+    })
+}
+
+/// Whether each quantity, in states plus in channels, is what it was at first: what was found
+/// wrong, and the evidence for the rest.
+pub(super) fn balance(totals: &BTreeMap<String, Totals>) -> (Vec<String>, String) {
     let mut findings = Vec::new();
     let mut evidence = Vec::new();
-    for (name, totals) in &totals {
+    for (name, totals) in totals {
         let Totals {
             in_states,
             in_channels,
@@ -347,9 +365,7 @@ fn conserved(cut: &Cut<'_>) -> Verdict {
             evidence.push(sum);
         }
     }
-    Verdict::unless("conserved", &excused(cut, findings), || {
-        Verdict::yes("conserved", evidence.join("; "))
-    })
+    (findings, evidence.join("; "))
 }
 
 /// What a mode does not promise is no fault of whoever took the snapshot; that it is so stands

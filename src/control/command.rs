@@ -2,6 +2,7 @@
 //! asks the collector, the store or the operating system, and gives the reply to print.
 
 mod ask;
+mod audit;
 mod check;
 mod read;
 mod signal;
@@ -17,14 +18,17 @@ use super::directory::DirectoryError;
 use super::place::PlaceError;
 use super::stop;
 use super::view::Format;
+use crate::audit::AuditError;
 use crate::job::JobError;
 use crate::protocol::ids::SnapshotId;
 use crate::store::StoreError;
+use crate::trace::TraceError;
 
 pub(in crate::control) use ask::connect;
 pub use ask::{restore, snapshot, status, stop_with_snapshot};
+pub use audit::{AuditFormat, audit};
 pub(in crate::control) use check::application_refusal;
-pub use check::check;
+pub use check::{JobForm, check};
 pub use read::{Which, list, show, verify};
 pub(in crate::control) use read::{open, records, verify_all};
 pub use signal::{kill, pause, resume};
@@ -65,6 +69,9 @@ pub enum CommandError {
     /// The job file cannot be read.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// What another program tells of its snapshots cannot be read.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// The collector cannot be asked.
     #[error(transparent)]
     Client(ClientError),
@@ -84,6 +91,12 @@ pub enum CommandError {
     /// No such snapshot id.
     #[error("'{0}' is no snapshot id such as s42: 'cutline list' shows them")]
     NoId(String),
+    /// No such generation.
+    #[error("'{0}' is no generation such as g3")]
+    NoGeneration(String),
+    /// A trace cannot be read.
+    #[error(transparent)]
+    Trace(TraceError),
     /// A signal cannot be sent.
     #[error("cannot signal {who} (pid {pid})")]
     Signal {
@@ -110,6 +123,15 @@ impl From<StoreError> for CommandError {
         match error {
             StoreError::Missing { .. } => Self::No(error.to_string()),
             error => Self::Store(error),
+        }
+    }
+}
+
+impl From<TraceError> for CommandError {
+    fn from(error: TraceError) -> Self {
+        match error {
+            TraceError::None(_) | TraceError::NoGeneration { .. } => Self::No(error.to_string()),
+            error => Self::Trace(error),
         }
     }
 }
@@ -187,7 +209,7 @@ impl Progress<'_> {
 }
 
 /// A snapshot's id as a person types it: `s42` or `42`.
-fn id(text: &str) -> Result<SnapshotId, CommandError> {
+pub(in crate::control) fn id(text: &str) -> Result<SnapshotId, CommandError> {
     let bare = || text.parse().ok().map(SnapshotId::new);
     text.parse()
         .ok()

@@ -181,6 +181,7 @@ impl JobDirectory {
             self.logs(),
             self.run().join("hold"),
             self.run().join("held"),
+            self.run().join("break"),
         ] {
             fs::create_dir_all(&path).map_err(at(&path))?;
         }
@@ -227,6 +228,7 @@ impl JobDirectory {
             self.pids(),
             self.run().join("hold"),
             self.run().join("held"),
+            self.run().join("break"),
         ] {
             fs::remove_dir_all(&path).map_err(at(&path))?;
             fs::create_dir_all(&path).map_err(at(&path))?;

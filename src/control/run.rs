@@ -1,12 +1,13 @@
 //! `cutline run`: takes a scenario to its end, and says how it came out.
 //!
-//! On real processes the job runs under the same supervisor as under `cutline up`, in a fresh directory. Beside it
-//! an engine goes through the steps. When it is through everything is stopped, and every complete
-//! snapshot is read back from the store and judged.
+//! On real processes the job runs under the same supervisor as under `cutline up`, in a fresh
+//! directory. Beside it an engine goes through the steps. When it is through everything is stopped,
+//! and every complete snapshot is read back from the store and judged.
 
 mod conditions;
 mod observed;
 mod outcome;
+mod schedule;
 mod seeds;
 mod simulated;
 mod steps;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::command::{CommandError, Progress, Reply, open, records};
 use super::directory::JobDirectory;
+use super::gated::Gates;
 use super::interrupt::Interrupts;
 use super::log::Log;
 use super::notice::Notice;
@@ -35,6 +37,7 @@ use crate::scenario::{Scenario, ScenarioError, Scheduled, Step, chains};
 use observed::Observer;
 use outcome::{Came, RunView};
 
+pub use schedule::Schedule;
 pub use seeds::run as run_seeds;
 pub use simulated::run as simulate;
 
@@ -73,6 +76,12 @@ pub enum RunError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] CommandError),
+    /// The schedule makes no sense.
+    #[error("{0}")]
+    Schedule(String),
+    /// Nodes would not reach us.
+    #[error("cannot listen in the job's directory")]
+    Gate(#[source] io::Error),
     /// What was drawn makes no sense.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
@@ -101,11 +110,16 @@ struct Engine<'a> {
     line: Cell<u32>,
 }
 
-/// Takes a scenario to its end.
+/// Takes a scenario to its end on real processes; with a schedule, deed by deed.
 ///
 /// # Errors
 /// If it could not be run.
-pub async fn run(scenario: &Scenario, options: &Options, log: &Log) -> Result<Reply, RunError> {
+pub async fn run(
+    scenario: &Scenario,
+    options: &Options,
+    schedule: Option<Schedule>,
+    log: &Log,
+) -> Result<Reply, RunError> {
     let home = Home::make(options.out.as_deref())?;
     let mut job = scenario.job.clone().with_directory(&home.path);
     if let Some(seed) = options.seed {
@@ -136,7 +150,14 @@ pub async fn run(scenario: &Scenario, options: &Options, log: &Log) -> Result<Re
     for note in &scenario.notes {
         log.say("note", note);
     }
-    engine.beside(session, interrupts).await?;
+    let mut gated = None;
+    if let Some(schedule) = schedule {
+        let checked = schedule.check(job.topology());
+        checked.map_err(RunError::Schedule)?;
+        let gates = Gates::listen(directory.root()).map_err(RunError::Gate)?;
+        gated = Some((gates, schedule));
+    }
+    engine.beside(session, interrupts, gated).await?;
     let verified = engine.verified().await;
     let kept = options
         .out
@@ -151,7 +172,12 @@ pub async fn run(scenario: &Scenario, options: &Options, log: &Log) -> Result<Re
 
 impl Engine<'_> {
     /// Goes through the scenario while the job runs, then stops the job.
-    async fn beside(&self, session: Session, interrupts: Interrupts) -> Result<(), RunError> {
+    async fn beside(
+        &self,
+        session: Session,
+        interrupts: Interrupts,
+        gated: Option<(Gates, Schedule)>,
+    ) -> Result<(), RunError> {
         let interrupted = interrupts.shutdown.clone();
         let hurry = interrupts.hurry.clone();
         let stop = CancellationToken::new();
@@ -159,7 +185,17 @@ impl Engine<'_> {
             self.observer.hear(&notice);
             self.log.notice(&notice);
         };
+        let (gates, schedule) = gated.unzip();
+        let gated = gates.as_ref().zip(schedule);
+        // Served or not, gates are kept to the end: a node whose gate is gone ends.
+        let serving = async {
+            match &gates {
+                Some(gates) => gates.serve().await,
+                None => std::future::pending().await,
+            }
+        };
         let working = async {
+            tokio::pin!(serving);
             let running = session.run(&stop, &hurry, &tell);
             tokio::pin!(running);
             tokio::select! {
@@ -169,7 +205,8 @@ impl Engine<'_> {
                     return Ok(());
                 }
                 () = interrupted.cancelled() => {}
-                () = self.go() => {}
+                () = self.go(gated) => {}
+                () = &mut serving => {}
             }
             stop.cancel();
             let ended = running.await?;
@@ -214,8 +251,13 @@ impl Engine<'_> {
     }
 
     /// Everything, within the scenario's time.
-    async fn go(&self) {
-        let steps = self.steps();
+    async fn go(&self, gated: Option<(&Gates, Schedule)>) {
+        let steps = async {
+            match gated {
+                None => self.steps().await,
+                Some((gates, mut schedule)) => self.scheduled(gates, &mut schedule).await,
+            }
+        };
         let bounded = tokio::time::timeout(self.scenario.timeout, steps);
         if bounded.await.is_err() {
             let line = self.line.get();

@@ -1,11 +1,13 @@
 //! What the read-only commands answer: for people a table, for programs JSON of a stable shape,
 //! which `docs/cli.md` describes. Both are made from the same value.
 
+mod audit;
 mod list;
 mod show;
 mod status;
 mod verify;
 
+pub use audit::AuditView;
 pub use list::{ListView, SnapshotRow};
 pub use show::{ChannelRow, ProcessRow, QuantityRow, ShowView};
 pub use status::{ProcessState, StatusView};

@@ -15,8 +15,9 @@ use super::table::{Document, Placed, Section};
 use super::value::{not, number};
 use crate::protocol::link::Limits;
 
-/// Processes a job may have. A job runs some tens on a machine; what is far beyond is a mistake.
-pub(super) const PROCESSES_MAX: u64 = 4096;
+/// Processes a job may have. A machine runs some tens, a simulation some thousands; what is far
+/// beyond is a mistake.
+pub(super) const PROCESSES_MAX: u64 = 16_384;
 
 /// The default of every field that has one.
 pub(super) const DEFAULT_TOML: &str = include_str!("default.toml");

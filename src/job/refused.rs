@@ -150,7 +150,7 @@ fn impossible_processes_are_refused_with_their_line() {
         &["what the collector is called"],
     );
     refused(&job("0"), 1, &["no processes", "processes = 4"]);
-    refused(&job("5000"), 1, &["over 4096"]);
+    refused(&job("20000"), 1, &["over 16384"]);
     refused(
         &job("\"many\""),
         1,

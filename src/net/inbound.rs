@@ -147,6 +147,10 @@ impl Inbound {
             let outcome = self.converse(&mut carried, &end, outlet).await;
             match (outcome, carried) {
                 (Ok(()), _) => {}
+                // Peers die and jobs end; who watches them says so. The channel loses nothing.
+                (Err(error @ InboundError::Gone(_)), Some(channel)) => {
+                    tracing::debug!(%channel, %error, "the sender is gone");
+                }
                 (Err(error), None) => tracing::warn!(%error, "a stream is dropped"),
                 (Err(error), Some(channel)) => {
                     tracing::warn!(%channel, %error, "a stream is dropped");

@@ -137,7 +137,14 @@ impl Dial {
                 Err(error) => break error.into(),
             }
         };
-        tracing::warn!(channel = %self.channel, %error, "a stream is gone");
+        let channel = self.channel;
+        match &error {
+            // Peers die and jobs end; who watches them says so. The channel loses nothing.
+            OutboundError::Ended | OutboundError::Gone(_) => {
+                tracing::debug!(%channel, %error, "the receiver is gone");
+            }
+            _ => tracing::warn!(%channel, %error, "a stream is dropped"),
+        }
         self.tell(What::Broken).await;
     }
 

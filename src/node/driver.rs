@@ -10,13 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::NodeError;
 use super::attend::{ControlEvent, Progress, Uplink};
+use super::gate::Gate;
 use super::parts::Parts;
 use super::trace_file::TraceFile;
 use crate::hold::Point;
 use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::events::{Order, Report};
-use crate::protocol::frame::Greeting;
+use crate::protocol::frame::{Frame, Greeting};
 use crate::protocol::ids::ChannelId;
 use crate::protocol::{Effect, Input, Process};
 
@@ -36,8 +37,10 @@ const FLUSH: Duration = Duration::from_millis(20);
 
 /// Everything a node's loop owns.
 pub(super) struct Driver<A> {
-    process: Process<A>,
-    streams: Streams,
+    pub(super) process: Process<A>,
+    pub(super) streams: Streams,
+    /// Where deeds wait, in a job that is released deed by deed.
+    pub(super) gate: Option<Gate>,
     parts: Parts,
     trace: TraceFile,
     progress: Arc<Progress>,
@@ -50,14 +53,15 @@ pub(super) struct Driver<A> {
     channels: Vec<ChannelId>,
     /// When the application's next tick is due, once it has said so.
     tick_due: Instant,
-    started: Instant,
-    ended: Option<Result<(), NodeError>>,
+    pub(super) started: Instant,
+    pub(super) ended: Option<Result<(), NodeError>>,
 }
 
 impl<A: Application> Driver<A> {
     pub(super) fn new(
         process: Process<A>,
         streams: Streams,
+        gate: Option<Gate>,
         parts: Parts,
         trace: TraceFile,
         progress: Arc<Progress>,
@@ -66,6 +70,7 @@ impl<A: Application> Driver<A> {
         Self {
             process,
             streams,
+            gate,
             parts,
             trace,
             progress,
@@ -88,9 +93,17 @@ impl<A: Application> Driver<A> {
     ) -> Result<(), NodeError> {
         let mut clock = interval(CLOCK);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut released = None;
         while self.ended.is_none() {
-            let busy = self.work();
+            let busy = match self.gate {
+                None => self.work(),
+                Some(_) => {
+                    self.work_gated(released.take()).await;
+                    false
+                }
+            };
             let tick_due = self.tick_at().filter(|_| !busy);
+            let strikes = self.strikes_at();
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
@@ -98,8 +111,13 @@ impl<A: Application> Driver<A> {
                     Some(event) => self.controlled(event),
                     None => break,
                 },
+                deed = Self::released(&mut self.gate) => match deed {
+                    Some(deed) => released = Some(deed),
+                    None => break,
+                },
                 result = self.parts.recv() => self.step(result),
                 _ = clock.tick() => self.tell_time(),
+                () = until(strikes) => self.tell_time(),
                 event = self.streams.recv() => match event {
                     Some(event) => self.carried(event),
                     None => break,
@@ -136,17 +154,19 @@ impl<A: Application> Driver<A> {
         channels.clear();
         channels.extend(self.process.pressing());
         self.write_on(channels);
-        self.progress
-            .handled
-            .store(self.process.handled(), Ordering::Relaxed);
-        self.progress
-            .sent
-            .store(self.process.sent(), Ordering::Relaxed);
+        self.count();
         self.process.takable().next().is_some() || self.is_tick_due()
     }
 
+    /// Notes how far the machine is, for its signs of life.
+    pub(super) fn count(&self) {
+        let Progress { handled, sent, .. } = &*self.progress;
+        handled.store(self.process.handled(), Ordering::Relaxed);
+        sent.store(self.process.sent(), Ordering::Relaxed);
+    }
+
     /// Hands the machine's next words on these channels to the streams, while there is room.
-    fn write_on(&mut self, channels: Vec<ChannelId>) {
+    pub(super) fn write_on(&mut self, channels: Vec<ChannelId>) {
         for &channel in &channels {
             while self.streams.can_write(channel) {
                 self.process
@@ -185,8 +205,18 @@ impl<A: Application> Driver<A> {
         matches!(self.process.pace(), Some(Pace::After(_))).then_some(self.tick_due)
     }
 
+    /// When the limit of a snapshot strikes: the clock alone would be late by up to its step.
+    /// Where time is released by hand, it is not for the clock to strike.
+    fn strikes_at(&self) -> Option<Instant> {
+        let strikes_ms = self.process.strikes_ms().filter(|_| self.gate.is_none())?;
+        self.started.checked_add(Duration::from_millis(strikes_ms))
+    }
+
     fn tell_time(&mut self) {
         self.break_as_ordered();
+        if self.gate.is_some() {
+            return;
+        }
         let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.step(Input::Time { now_ms });
         // What did not press has waited until now.
@@ -209,7 +239,10 @@ impl<A: Application> Driver<A> {
         }
     }
 
-    fn carried(&mut self, event: Event) {
+    pub(super) fn carried(&mut self, event: Event) {
+        if self.gate.is_some() && self.waits_at_the_gate(&event) {
+            return;
+        }
         match event {
             Event::Dialled(channel, hello) => self.step(Input::Dialled(channel, hello)),
             Event::Greeted(channel, generation, greeting) => {
@@ -219,6 +252,10 @@ impl<A: Application> Driver<A> {
                 self.step(Input::Greeted(channel, generation, greeting));
             }
             Event::Arrived(channel, generation, frame) => {
+                if matches!(frame, Frame::Marker(_)) {
+                    // How long a snapshot takes is measured from here.
+                    self.tell_time();
+                }
                 self.step(Input::Arrived(channel, generation, frame));
             }
             Event::Heard(channel, generation, feedback) => {
@@ -241,8 +278,10 @@ impl<A: Application> Driver<A> {
                 if let Some(addresses) = addresses {
                     self.addresses = addresses;
                 }
-                if matches!(directive.order, Order::Prepare(..)) {
-                    self.parts.hold().at(Point::Prepared);
+                match directive.order {
+                    Order::Prepare(..) => self.parts.hold().at(Point::Prepared),
+                    Order::Trigger(..) => self.tell_time(),
+                    _ => {}
                 }
                 self.step(Input::Directive(directive));
             }
@@ -253,7 +292,7 @@ impl<A: Application> Driver<A> {
         }
     }
 
-    fn step(&mut self, input: Input) {
+    pub(super) fn step(&mut self, input: Input) {
         self.process.step(input, &mut self.effects);
         if !self.effects.is_empty() {
             self.carry_out();

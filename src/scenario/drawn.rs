@@ -11,7 +11,13 @@ use crate::apps::SplitMix64;
 use crate::protocol::ids::ProcessId;
 
 /// The modes that may be drawn.
-pub(super) const MODES: [&str; 1] = ["classic"];
+pub(super) const MODES: [&str; 5] = [
+    "classic",
+    "aligned",
+    "aligned-limited",
+    "unaligned",
+    "at-least-once",
+];
 
 /// Points of a node, and of the collector, that each snapshot comes by.
 const SNAPSHOT_POINTS: [&str; 3] = ["recorded", "uploading", "stored"];
@@ -26,6 +32,7 @@ pub(super) fn text(random: &Random, seed: u64) -> String {
         text: format!("# Drawn from {} with seed {seed}.\n", random.name),
         processes: 0,
         is_hasty: false,
+        is_consistent: true,
         channels: Vec::new(),
     };
     drawing.job(random, seed);
@@ -40,14 +47,12 @@ pub(super) fn text(random: &Random, seed: u64) -> String {
         }
     }
     drawing.wait("{ running = true }");
-    if drawing.is_hasty {
-        drawing.step("expect", "that = { verdicts = \"hold\" }");
-    } else {
+    if !drawing.is_hasty {
         drawing.step("snapshot", "wait = true");
-        drawing.step(
-            "expect",
-            "that = { snapshots = \">= 1\", verdicts = \"hold\" }",
-        );
+        drawing.step("expect", "that = { snapshots = \">= 1\" }");
+    }
+    if drawing.is_consistent {
+        drawing.step("expect", "that = { verdicts = \"hold\" }");
     }
     drawing.text
 }
@@ -58,6 +63,8 @@ struct Drawing {
     processes: u64,
     /// Snapshots have hardly any time.
     is_hasty: bool,
+    /// Its cuts are consistent.
+    is_consistent: bool,
     /// The ends of every channel.
     channels: Vec<(u64, u64)>,
 }
@@ -121,10 +128,12 @@ impl Drawing {
         }
         self.line(&format!("\n[job.application]\nname = \"{application}\""));
         if application == "bank" {
-            let every_ms = self.between(1, 30);
+            // On a narrow channel enough has to wait that markers wait behind it.
+            let every_ms = self.between(1, if is_narrow { 3 } else { 30 });
             self.line(&format!("every_ms = {every_ms}"));
         }
         let mode = self.pick(&random.modes);
+        self.is_consistent = mode != "at-least-once";
         let interval_ms = self.between(30, 400);
         // Some are too short for many a snapshot.
         self.is_hasty = self.chance(4);
@@ -134,6 +143,11 @@ impl Drawing {
         };
         let open_max = self.between(1, 4);
         self.line("\n[job.snapshots]");
+        if mode == "aligned-limited" {
+            let limit_ms = self.between(0, 30);
+            self.line(&format!("alignment_timeout = \"{limit_ms}ms\""));
+        }
+        let mode = mode.trim_end_matches("-limited");
         self.line(&format!(
             "mode = \"{mode}\"\ninterval = \"{interval_ms}ms\""
         ));
@@ -180,6 +194,14 @@ impl Drawing {
                 self.step("kill", &format!("process = [\"{one}\", \"{other}\"]"));
             }
             "kill" => self.step("kill", &format!("process = \"{one}\"")),
+            "kill-at-snapshot" | "kill-collector-at-snapshot" if self.is_hasty => {
+                let who = if kind == "kill-at-snapshot" {
+                    &one
+                } else {
+                    "collector"
+                };
+                self.step("kill", &format!("process = \"{who}\""));
+            }
             "kill-at-snapshot" => {
                 let point = self.pick(&SNAPSHOT_POINTS);
                 self.step("kill", &at(&one, point));
@@ -207,6 +229,13 @@ impl Drawing {
                 self.step("resume", &format!("process = \"{who}\""));
             }
             "break" => {
+                if self.chance(2) {
+                    // While its markers are on their way.
+                    self.wait("{ running = true }");
+                    self.step("snapshot", "");
+                    let pause_ms = self.between(1, 20);
+                    self.wait(&format!("{{ time = \"{pause_ms}ms\" }}"));
+                }
                 for nth in 0..self.between(1, 3) {
                     let index = self.random.below(self.channels.len() as u64);
                     let (from, to) = self.channels[usize::try_from(index).unwrap_or_default()];

@@ -246,7 +246,11 @@ fn the_examples_of_the_page_make_sense() {
     let mut count = 0;
     for text in page.split("```toml\n").skip(1) {
         let text = text.split("```").next().expect("the block has an end");
-        Scenario::parse(text, &examples).unwrap_or_else(|error| panic!("{error} in\n{text}"));
+        let file = Text {
+            origin: &examples,
+            text,
+        };
+        Source::parse(file).unwrap_or_else(|error| panic!("{error} in\n{text}"));
         count += 1;
     }
     assert!(count >= 2, "the page has examples");
@@ -255,5 +259,29 @@ fn the_examples_of_the_page_make_sense() {
             page.contains(&format!("`{point}`")),
             "docs/scenario.md explains {point}"
         );
+    }
+}
+
+#[test]
+fn every_example_makes_sense() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let files = |folder: &str| {
+        let entries = std::fs::read_dir(examples.join(folder)).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let files = paths.filter(|path| path.extension().is_some_and(|end| end == "toml"));
+        files.collect::<Vec<_>>()
+    };
+    let (jobs, scenarios) = (files("jobs"), files("scenarios"));
+    assert!(
+        jobs.len() >= 3 && !scenarios.is_empty(),
+        "the folders are read"
+    );
+    for path in jobs {
+        Job::load(&path).unwrap_or_else(|error| panic!("{error}"));
+    }
+    for path in scenarios {
+        let source = Source::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        let has_steps = |scenario: &Scenario| !scenario.steps.is_empty();
+        assert!(!matches!(&source, Source::Fixed(scenario) if !has_steps(scenario)));
     }
 }

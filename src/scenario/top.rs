@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::cos418::{lines, stem};
 use super::{ScenarioError, Text};
-use crate::job::{Document, Job, JobError, Link, NAME_BYTES_MAX, Parts};
-use crate::job::{imported_refusal, is_plain, list};
+use crate::job::{Document, Job, JobError, Link, Parts};
+use crate::job::{imported_refusal, list, plain};
 
 /// No more snapshots than this are let to be open at once, however many the file takes.
 const OPEN_MAX: u64 = 64;
@@ -120,16 +120,7 @@ impl Servers {
         delay: Duration,
     ) -> Result<Job, ScenarioError> {
         let file = std::path::absolute(events).unwrap_or_else(|_| PathBuf::from(events));
-        let plain = |byte: u8| {
-            if is_plain(byte) {
-                char::from(byte)
-            } else {
-                '-'
-            }
-        };
-        let name = stem(events).to_ascii_lowercase();
-        let name: String = name.bytes().map(plain).take(NAME_BYTES_MAX).collect();
-        let mut parts = Parts::new(name, file.with_extension("cutline"));
+        let mut parts = Parts::new(plain(&stem(events)), file.with_extension("cutline"));
         parts.imported = true;
         parts.processes = self.tokens.keys().cloned().collect();
         parts.channels = self.links.iter().cloned().collect();

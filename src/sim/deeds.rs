@@ -123,10 +123,14 @@ impl<A: Application> Simulation<'_, A> {
     fn direct(&mut self, process: ProcessId, incarnation: Incarnation) {
         let directive = self.world.next_directive(process, incarnation);
         let order = directive.map(|directive| &directive.order);
-        let is_notice = matches!(order, Some(Order::Ended { .. }));
+        let reached = match order {
+            Some(Order::Ended { .. }) => Some((Target::Collector, Point::Notice)),
+            Some(Order::Prepare(..)) => Some((Target::Node(process), Point::Prepared)),
+            _ => None,
+        };
         self.world.apply(&Choice::Direct(process, incarnation));
-        if is_notice {
-            self.reached(Target::Collector, Point::Notice);
+        if let Some((target, point)) = reached {
+            self.reached(target, point);
         }
         self.look();
     }

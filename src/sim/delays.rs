@@ -56,7 +56,7 @@ impl Default for Delays {
             handling: Range::new(5, 50),
             writing: Range::new(1, 20),
             starting: Range::new(20_000, 60_000),
-            clock_us: 50_000,
+            clock_us: 20_000,
         }
     }
 }
@@ -72,7 +72,7 @@ impl Delays {
             handling: none,
             writing: none,
             starting: none,
-            clock_us: 50_000,
+            clock_us: 20_000,
         }
     }
 }

@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::check::Verified;
 use crate::hold::Point;
 use crate::protocol::application::Application;
 use crate::protocol::collector::Announcement;
 use crate::protocol::cut::{ChannelFacts, Facts};
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::SnapshotId;
+use crate::protocol::mode::{MODES, Mode};
 use crate::protocol::records::{End, Manifest};
 use crate::world::World;
 
 use super::Seen;
+use super::sizes::marker_bytes;
 
 /// One complete snapshot in figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -23,6 +26,8 @@ pub struct Taken {
     pub latency_us: u64,
     /// The markers put on wires for it.
     pub markers: u64,
+    /// Their bytes, without what HTTP/2 puts around them.
+    pub marker_bytes: u64,
     /// Messages in its channel states.
     pub in_channels: u64,
     begun_us: u64,
@@ -51,14 +56,14 @@ pub struct Figures {
     pub refused: u64,
     points: BTreeMap<&'static str, u64>,
     others: BTreeMap<&'static str, u64>,
-    modes: BTreeMap<String, u64>,
+    modes: BTreeMap<Mode, u64>,
     open: BTreeMap<SnapshotId, Taken>,
     /// A restore is under way.
     is_restoring: bool,
 }
 
 /// Cases beside those that have a field, by name.
-const CASES: [&str; 12] = [
+const CASES: [&str; 14] = [
     "complete snapshots",
     "aborted snapshots",
     "restores",
@@ -68,6 +73,8 @@ const CASES: [&str; 12] = [
     "messages in channel states",
     "sender shares that are not empty",
     "receiver shares that are not empty",
+    "sender shares that are not empty in aligned snapshots",
+    "cuts that are not consistent, at-least-once",
     "streams broken",
     "streams broken with messages on them",
     "streams broken with a marker on them",
@@ -92,8 +99,10 @@ impl Figures {
             (format!("kills at {point}"), count)
         });
         let named = named.map(|(case, count)| (case.to_owned(), count));
-        let modes = self.modes.iter();
-        let modes = modes.map(|(mode, &count)| (format!("complete snapshots in {mode}"), count));
+        let modes = MODES.iter().map(|mode| {
+            let count = self.modes.get(mode).copied().unwrap_or_default();
+            (format!("complete snapshots, {mode}"), count)
+        });
         others.chain(named).chain(points).chain(modes).collect()
     }
 
@@ -116,7 +125,7 @@ impl Figures {
             }
         }
         for (mode, count) in &other.modes {
-            *self.modes.entry(mode.clone()).or_default() += count;
+            *self.modes.entry(*mode).or_default() += count;
         }
     }
 
@@ -139,6 +148,7 @@ impl Figures {
                 self.markers += 1;
                 if let Some(open) = self.open.get_mut(&marker.snapshot) {
                     open.markers += 1;
+                    open.marker_bytes += marker_bytes(*marker);
                 }
             }
         }
@@ -202,16 +212,26 @@ impl Figures {
     }
 
     /// What the snapshots that are kept show when all is over.
-    pub(super) fn finish<A: Application>(&mut self, seen: &Seen, world: &World<A>) {
+    pub(super) fn finish<A: Application>(
+        &mut self,
+        seen: &Seen,
+        world: &World<A>,
+        verified: &[Verified],
+    ) {
+        let broken = verified
+            .iter()
+            .filter(|each| !each.holds && !each.mode.is_consistent());
+        self.count(
+            "cuts that are not consistent, at-least-once",
+            broken.count() as u64,
+        );
         self.count("complete snapshots", seen.complete.len() as u64);
         self.count("aborted snapshots", seen.aborted.len() as u64);
         for manifest in world.manifests() {
             let End::Complete { parts, .. } = &manifest.end else {
                 continue;
             };
-            let mode = serde_json::to_value(manifest.mode).unwrap_or_default();
-            let mode = mode.as_str().unwrap_or_default().to_owned();
-            *self.modes.entry(mode).or_default() += 1;
+            *self.modes.entry(manifest.mode).or_default() += 1;
             let shares = |ends: fn(&Facts) -> &Vec<ChannelFacts>| {
                 let ends = parts.iter().flat_map(|part| ends(&part.facts));
                 ends.filter(|end| !end.share.is_empty()).count() as u64
@@ -221,6 +241,12 @@ impl Figures {
                 shares(|facts| &facts.inputs),
             );
             self.count("sender shares that are not empty", senders);
+            if manifest.mode == Mode::Aligned {
+                self.count(
+                    "sender shares that are not empty in aligned snapshots",
+                    senders,
+                );
+            }
             self.count("receiver shares that are not empty", receivers);
             self.count("messages in channel states", in_channels(manifest));
         }

@@ -142,7 +142,6 @@ impl<A: Application> Simulation<'_, A> {
             let after_us = self.drawing.of(|delays| delays.store);
             self.queue.plan(Planned::Store(number), after_us);
             reached.extend(match operation {
-                Operation::Load(process, ..) => Some((Target::Node(*process), Point::Prepared)),
                 Operation::Create(Record::Manifest(manifest)) if manifest.is_complete() => {
                     Some((Target::Collector, Point::PartsIn))
                 }

@@ -80,7 +80,7 @@ impl<A: Application> Simulation<'_, A> {
         self.armed = left;
         for Armed { target, point, .. } in struck {
             // What it would have said next it has not said.
-            let silently = point == Point::Stored;
+            let silently = matches!(point, Point::Stored | Point::Prepared);
             self.kill(target, silently);
             self.figures.killed_at(point);
         }

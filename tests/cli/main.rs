@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // Clippy takes only the tests themselves for tests.
 
+mod audit;
 mod folder;
 mod running;
 

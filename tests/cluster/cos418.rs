@@ -23,7 +23,7 @@ use crate::stage::{Stage, block_on};
 const TICK_MS: &str = "100";
 
 /// The folder with the files, if it is there.
-fn data() -> Option<PathBuf> {
+pub(crate) fn data() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/peers");
     let peers = std::env::var_os("CUTLINE_PEERS").map_or(beside, PathBuf::from);
     let data = peers.join("cos418/test_data");
@@ -38,7 +38,7 @@ fn data() -> Option<PathBuf> {
 }
 
 /// The golden files of a test, in the order of their snapshots.
-fn golden(data: &Path, test: &str) -> Vec<GoldenSnapshot> {
+pub(crate) fn golden(data: &Path, test: &str) -> Vec<GoldenSnapshot> {
     let paths = fs::read_dir(data)
         .unwrap()
         .map(|entry| entry.unwrap().path());
@@ -92,9 +92,9 @@ fn run(stage: &Stage, data: &Path, test: &str, top: &str) -> (Ran, Vec<GoldenSna
 }
 
 /// What a `.snap` file would say of a stored snapshot: tokens, and amounts in channels.
-type Found = (BTreeMap<String, u64>, BTreeMap<(String, String), Vec<u64>>);
+pub(crate) type Found = (BTreeMap<String, u64>, BTreeMap<(String, String), Vec<u64>>);
 
-fn found(ran: &Ran, snapshot: SnapshotId) -> Found {
+pub(crate) fn found(ran: &Ran, snapshot: SnapshotId) -> Found {
     let job = Job::load(&ran.directory().join("job.toml")).unwrap();
     let job = job.with_directory(ran.directory());
     let topology = job.topology();

@@ -9,12 +9,15 @@
 
 mod asked;
 mod branch;
+mod broken;
 mod cos418;
 mod disk;
 mod flat;
+mod gated;
 mod life;
 mod losses;
 mod many;
+mod overtaking;
 mod own;
 mod parts;
 mod paused;
@@ -24,3 +27,4 @@ mod running;
 mod soak;
 mod stage;
 mod starts;
+mod traced;

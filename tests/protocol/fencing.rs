@@ -209,6 +209,20 @@ fn a_hello_for_another_job_or_another_place_is_refused_by_name() {
     let mut hello = solo.hello(G1, PEER);
     hello.job = JobId::new(58);
     let effects = solo.step(Input::Dialled(ch(IN), hello));
+    let welcomed = matches!(
+        effects.as_slice(),
+        [Effect::Greet(_, Greeting::Welcome { .. })]
+    );
+    assert!(
+        welcomed,
+        "whose collector's word is on its way: {effects:?}"
+    );
+    let Order::Welcome(mut standing) = standing(G1, 0, &[]) else {
+        unreachable!("a welcome");
+    };
+    standing.job = JobId::new(57);
+    solo.told(T1, Order::Welcome(standing));
+    let effects = solo.step(Input::Dialled(ch(IN), hello));
     let [Effect::Greet(_, Greeting::Refused(reason))] = effects.as_slice() else {
         panic!("{effects:?}");
     };

@@ -62,7 +62,7 @@ pub(crate) fn plans(which: Modes, faults: bool) -> impl Strategy<Value = Plan> {
             proptest::collection::btree_set(channel, 1..9),
         )
     });
-    let picks = vec((any::<u8>(), any::<u16>()), 50..400);
+    let picks = vec((any::<u8>(), any::<u16>()), 50..500);
     (
         graph,
         any::<u64>(),
@@ -191,11 +191,17 @@ impl Plan {
         seen
     }
 
+    /// Where a newer snapshot ends an older one, few are asked for before the older has ended.
+    fn may_ask(&self, world: &World<Chatter>, kind: u8) -> bool {
+        let open = world.collector().map(|collector| collector.status().open);
+        self.modes == [Mode::Classic] || kind == 0 || open.is_some_and(|open| open.is_empty())
+    }
+
     fn pick(&self, world: &mut World<Chatter>, kind: u8, pick: usize, seen: &mut Seen) {
         let topology = world.job().topology.clone();
         let process = ProcessId::new((pick % topology.processes().len()) as u32);
         match kind {
-            0..8 => {
+            0..8 if self.may_ask(world, kind) => {
                 let initiators: BTreeSet<_> = topology.processes().filter(|_| kind < 3).collect();
                 seen.several_initiators += u64::from(initiators.len() > 1);
                 let mode = self.modes[pick / 3 % self.modes.len()];

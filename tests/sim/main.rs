@@ -9,6 +9,7 @@
 mod cos418;
 mod faults;
 mod random;
+mod scale;
 mod steps;
 
 use std::path::Path;

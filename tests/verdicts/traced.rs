@@ -59,6 +59,7 @@ fn traced() -> World<Bank> {
         },
         policy: Policy {
             mode: Mode::Classic,
+            alignment_timeout_ms: None,
             interval_ms: 0,
             pause_min_ms: 0,
             timeout_ms: 60_000,
@@ -77,7 +78,7 @@ fn traced() -> World<Bank> {
         world.apply(&choices[turn * 7 % choices.len()]);
         if turn == 100 {
             let initiators = BTreeSet::new();
-            world.ask(Request::Snapshot { initiators });
+            world.ask(Request::snapshot(initiators));
         }
     }
     assert!(world.stabilize(1000));
@@ -105,6 +106,7 @@ fn verdicts(
     let mut verdicts = judge(&Cut {
         topology,
         fingerprint: topology.fingerprint(),
+        mode: Mode::Classic,
         facts: facts.iter().collect(),
         expected: &[("money".to_owned(), 2000)].into(),
         files,

@@ -10,12 +10,29 @@ use crate::control::view::Format;
 use crate::job::{Job, JobError};
 use crate::protocol::application::{Application as _, Refusal};
 
+/// The form a job is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JobForm {
+    /// A job file.
+    #[default]
+    Job,
+    /// A configuration of a project of UT Dallas.
+    Utd,
+}
+
 /// Checks a job file: yes with the job in a few lines, or no with everything that is wrong.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn check(file: &Path, format: Format) -> Result<Reply, CommandError> {
-    let job = Job::load(file);
+pub fn check(file: &Path, form: JobForm, format: Format) -> Result<Reply, CommandError> {
+    let read = match form {
+        JobForm::Job => Job::load(file).map(|job| (job, Vec::new())),
+        JobForm::Utd => Job::load_utd(file),
+    };
+    let (job, notes) = match read {
+        Ok((job, notes)) => (Ok(job), notes),
+        Err(error) => (Err(error), Vec::new()),
+    };
     if let Ok(job) = &job
         && let Some(Refusal(problem)) = application_refusal(job)
     {
@@ -37,9 +54,13 @@ pub fn check(file: &Path, format: Format) -> Result<Reply, CommandError> {
     }
     match job {
         Ok(job) => Ok(Reply::yes(match format {
-            Format::Table(_) => format!("{job}\n"),
+            Format::Table(_) => {
+                let lines = std::iter::once(job.to_string()).chain(notes);
+                lines.map(|line| line + "\n").collect()
+            }
             Format::Json => {
-                let object = json!({ "ok": true, "job": job.to_json(), "refusals": [] });
+                let job = job.to_json();
+                let object = json!({ "ok": true, "job": job, "refusals": [], "notes": notes });
                 format!("{object:#}\n")
             }
         })),

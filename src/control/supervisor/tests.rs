@@ -306,11 +306,9 @@ fn down_reaches_stopped_programs_and_those_that_do_not_listen() {
     let top = tempfile::tempdir().unwrap();
     let directory = JobDirectory::new(top.path().join("x.cutline"));
     directory.create().unwrap();
-    // As a supervisor that was itself killed leaves them; `exec` so that the pid is sleep's.
-    let script = [
-        "exec sleep 60",
-        "trap '' TERM; echo deaf; while :; do sleep 1; done",
-    ];
+    // As a supervisor that was itself killed leaves them; `exec` so that the pid is sleep's, and
+    // no child of the shell outlives the test. What is ignored stays ignored over an exec.
+    let script = ["exec sleep 60", "trap '' TERM; echo deaf; exec sleep 60"];
     let mut children: Vec<_> = script
         .iter()
         .map(|script| {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::View;
-use crate::check::{Answer, PartState, Verified};
+use crate::check::{Answer, PartState, Verdicts, Verified};
 use crate::control::table::{Cell, Colour, Table, Tone};
 
 /// The verdicts on one or more snapshots.
@@ -101,31 +101,82 @@ fn one(verified: &Verified, colour: Colour) -> String {
         Tone::Bad
     };
     let judged = tone.paint(&verified.in_short(), colour);
+    let mut text = format!("{}: {judged}\n", verified.title());
+    text.push_str(&evidence(&verified.verdicts).render(colour));
+    let broken = verified
+        .parts
+        .iter()
+        .filter(|part| part.state != PartState::Intact);
+    for part in broken {
+        let process = &part.process;
+        let _ = match part.fault.as_deref() {
+            // What is found wrong with a file names it already.
+            Some(fault) => writeln!(text, "part of {process}: {fault}"),
+            None => writeln!(text, "part of {process}: {} is missing", part.file),
+        };
+    }
+    text
+}
+
+/// A row for each verdict.
+pub(super) fn evidence(verdicts: &Verdicts) -> Table {
     let mut table = Table::new(["verdict", "holds", "evidence"]);
-    for verdict in &verified.verdicts.0 {
+    for verdict in &verdicts.0 {
         table.row(vec![
             Cell::text(verdict.name),
             answer(verdict.holds),
             Cell::text(&verdict.evidence),
         ]);
     }
-    let mut text = format!("{}: {judged}\n", verified.title());
-    text.push_str(&table.render(colour));
-    let broken = verified
-        .parts
-        .iter()
-        .filter(|part| part.state != PartState::Intact);
-    for part in broken {
-        let fault = part.fault.as_deref().unwrap_or("missing");
-        let _ = writeln!(text, "part of {}: {fault} ({})", part.process, part.file);
-    }
-    text
+    table
 }
 
-fn answer(holds: Answer) -> Cell {
+pub(super) fn answer(holds: Answer) -> Cell {
     Cell::text(holds).toned(match holds {
         Answer::Yes => Tone::Good,
         Answer::No => Tone::Bad,
         Answer::Unknown => Tone::Faint,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::check::VerifiedPart;
+    use crate::protocol::ids::{Generation, SnapshotId};
+    use crate::protocol::mode::Mode;
+
+    #[test]
+    fn a_damaged_file_is_named_once() {
+        let file = "snapshots/s1/alice.part";
+        let part = |state, fault: &str| VerifiedPart {
+            process: "alice".to_owned(),
+            file: file.to_owned(),
+            bytes: 7,
+            state,
+            fault: Some(fault.to_owned()),
+        };
+        let damaged = format!("{file}: its checksum is another");
+        let missing = format!("{file} is missing from the store");
+        let verified = Verified {
+            snapshot: SnapshotId::new(1),
+            generation: Generation::new(1),
+            mode: Mode::Classic,
+            outcome: "complete",
+            reason: None,
+            holds: false,
+            verdicts: Verdicts(Vec::new()),
+            quantities: BTreeMap::new(),
+            parts: vec![
+                part(PartState::Damaged, &damaged),
+                part(PartState::Missing, &missing),
+            ],
+        };
+        let text = VerifyView::new("bank", vec![verified]).table(Colour::Off);
+        let lines: Vec<_> = text.lines().filter(|line| line.contains(file)).collect();
+        let expected = [damaged, missing].map(|fault| format!("part of alice: {fault}"));
+        assert_eq!(lines, expected);
+    }
 }

@@ -63,8 +63,9 @@ const HALF_ROUND: (Graph, &str) = (RING, "p1→p2 p3→p1");
 const HOME: (Graph, &str) = (RING, "p3→p1");
 const BETWEEN: (Graph, &str) = (MESH, "p1→p2 p2→p1");
 const DOWN: (Graph, &str) = (DAG, "p1→p3 p2→p3:1");
-const ONE_DOWN: (Graph, &str) = (DAG, "p2→p3:1");
+const ONE_DOWN: (Graph, &str) = (DAG, "p2→p3");
 const FORKED: (Graph, &str) = (FORK, "p1→p2:1 p1→p3");
+const LATE: (Graph, &str) = (FORK, "p2→p3");
 const ONE_FORKED: (Graph, &str) = (FORK, "p1→p2:1");
 
 /// Every world, in the order of the table.
@@ -90,7 +91,7 @@ pub(crate) const CASES: &[Case] = &[
     case("dag_aligned", DOWN, (Aligned, 1), Nothing, &[Complete]),
     case(
         "fork_aligned_twice",
-        FORKED,
+        LATE,
         (Aligned, 2),
         Nothing,
         &[Aborted, Complete],
@@ -111,7 +112,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case(
         "fork_unaligned_twice",
-        FORKED,
+        LATE,
         (Unaligned, 2),
         Nothing,
         &[Aborted, OvertakesOutbox],
@@ -146,35 +147,35 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case(
         "ring_classic_break",
-        HALF_ROUND,
+        HOME,
         (Classic, 1),
         Break,
         &[MarkerAgain, InFlight],
     ),
     case(
         "fork_classic_break",
-        ONE_FORKED,
+        LATE,
         (Classic, 1),
         Break,
         &[MarkerAgain, InFlight],
     ),
     case(
         "fork_aligned_break",
-        ONE_FORKED,
+        LATE,
         (Aligned, 1),
         Break,
         &[MarkerAgain],
     ),
     case(
         "fork_unaligned_break",
-        ONE_FORKED,
+        LATE,
         (Unaligned, 1),
         Break,
         &[MarkerAgain, OvertakesOutbox],
     ),
     case(
         "ring_classic_crash",
-        HALF_ROUND,
+        HOME,
         (Classic, 1),
         Crash,
         &[TakenBackInFlight, FromTheStart],
@@ -195,14 +196,14 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case(
         "fork_unaligned_crash",
-        ONE_FORKED,
+        LATE,
         (Unaligned, 1),
         Crash,
         &[TakenBackInFlight, Aborted],
     ),
     case(
         "ring_classic_collector",
-        HALF_ROUND,
+        HOME,
         (Classic, 1),
         Collector,
         &[Aborted, CompleteAfter],
@@ -223,7 +224,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case(
         "fork_unaligned_collector",
-        ONE_FORKED,
+        LATE,
         (Unaligned, 1),
         Collector,
         &[Aborted],
@@ -251,7 +252,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case(
         "fork_unaligned_abort",
-        FORKED,
+        LATE,
         (Unaligned, 1),
         Abort,
         &[Aborted],

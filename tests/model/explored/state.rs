@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use cutline::protocol::events::{Holding, Order, Report};
 use cutline::protocol::ids::ProcessId;
-use cutline::protocol::records::Record;
 use cutline::world::{Choice, Fate, Fault, Operation, World};
 
 use super::case::{Case, LIMIT_MS, Trouble, application};

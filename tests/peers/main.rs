@@ -1,0 +1,39 @@
+//! What others have published for the same algorithm: courses, exercises, runs. Their files are
+//! read as they are, what they ask for is done by the real machines in a world, and what they
+//! expect must come out.
+//!
+//! The files are no part of this repository; without them these tests are skipped, and say so.
+
+// Clippy takes only the tests themselves for tests; what is skipped must be said.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod delivered;
+mod raf;
+mod stage;
+mod ticked;
+mod utd;
+
+use std::path::{Path, PathBuf};
+
+/// A folder of the files; none, with a word about it, where they are not at hand.
+fn peers(folder: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/peers");
+    let peers = std::env::var_os("CUTLINE_PEERS").map_or_else(beside, PathBuf::from);
+    let data = peers.join(folder);
+    if data.is_dir() {
+        return Some(data);
+    }
+    let (data, what) = (data.display(), "CUTLINE_PEERS says where");
+    println!("skipped: there is no folder {data}; {what}");
+    None
+}
+
+/// One file of a folder; none, with a word about it, where this copy of the folder lacks it.
+fn file(folder: &Path, name: &str) -> Option<String> {
+    let path = folder.join(name);
+    if path.is_file() {
+        return Some(std::fs::read_to_string(&path).unwrap());
+    }
+    println!("skipped: there is no file {}", path.display());
+    None
+}
