@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to whoever runs it")]
 
 #[path = "../tests/model/explored/mod.rs"]
-#[allow(dead_code, reason = "the test asks more of the worlds")]
+#[allow(dead_code, unused_imports, reason = "the test asks more of the worlds")]
 mod explored;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use explored::{CASES, Explored};
-use stateright::{Checker, Model};
+use stateright::Model;
 
 /// Walks through every interleaving of a small world in the browser.
 #[derive(Parser)]
@@ -44,9 +44,6 @@ fn main() -> ExitCode {
     };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port));
     println!("http://{address}");
-    Explored::new(*case)
-        .checker()
-        .serve(address)
-        .join_finished();
+    Explored::new(*case).checker().serve(address);
     ExitCode::SUCCESS
 }

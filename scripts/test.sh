@@ -90,15 +90,6 @@ doctests() {
   return "$status"
 }
 
-# Wrong protocols, each against the test that is to kill it.
-mutants() {
-  local status=0
-  cargo test --features mutants --test mutants -- --nocapture 2>&1 | tee "$log/tests" || status=$?
-  counts_of_cargo_test
-  sum_counts
-  return "$status"
-}
-
 # Nobody gets a wrong protocol who does not ask for one; that a release build with it does not
 # compile is a line in src/protocol/mutant.rs.
 no_mutants_released() {
@@ -169,7 +160,6 @@ stage "one version of each" single_versions
 stage "examples and benches compile" cargo build --examples --benches --quiet
 stage "tests" tests
 stage "doctests" doctests
-stage "mutants" mutants
 stage "no mutants released" no_mutants_released
 if cargo deny --version >/dev/null 2>&1; then
   stage "licences, bans, sources" cargo deny check licenses bans sources

@@ -3,7 +3,7 @@
 //!
 //! Each is one line where the core asks [`is`]. Without the feature `mutants`, which nothing that
 //! is released has, that is `false` at compile time and nothing of it is left. With it, one is
-//! chosen for the whole program before its first test; the table is in `docs/mutants.md`.
+//! chosen for the whole program before its first test, by name.
 
 #[cfg(all(feature = "mutants", not(debug_assertions)))]
 compile_error!("the feature `mutants` is for tests: leave it out of what is released");

@@ -60,12 +60,10 @@ use Trouble::{Abort, Break, Collector, Crash, Limit, Nothing, Unknown};
 /// Once round, and one more.
 const ROUND: (Graph, &str) = (RING, "p1→p2:1 p2→p3 p3→p1");
 const HALF_ROUND: (Graph, &str) = (RING, "p1→p2 p3→p1");
-const HOME: (Graph, &str) = (RING, "p3→p1");
 const BETWEEN: (Graph, &str) = (MESH, "p1→p2 p2→p1");
 const DOWN: (Graph, &str) = (DAG, "p1→p3 p2→p3:1");
-const ONE_DOWN: (Graph, &str) = (DAG, "p2→p3");
+const ONE_DOWN: (Graph, &str) = (DAG, "p2→p3:1");
 const FORKED: (Graph, &str) = (FORK, "p1→p2:1 p1→p3");
-const LATE: (Graph, &str) = (FORK, "p2→p3");
 const ONE_FORKED: (Graph, &str) = (FORK, "p1→p2:1");
 
 /// Every world, in the order of the table.
@@ -90,13 +88,6 @@ pub(crate) const CASES: &[Case] = &[
     case("ring_aligned", ROUND, (Aligned, 1), Nothing, &[InFlight]),
     case("dag_aligned", DOWN, (Aligned, 1), Nothing, &[Complete]),
     case(
-        "fork_aligned_twice",
-        LATE,
-        (Aligned, 2),
-        Nothing,
-        &[Aborted, Complete],
-    ),
-    case(
         "ring_unaligned",
         ROUND,
         (Unaligned, 1),
@@ -109,13 +100,6 @@ pub(crate) const CASES: &[Case] = &[
         (Unaligned, 1),
         Nothing,
         &[OvertakesOutbox, OvertakesInbox],
-    ),
-    case(
-        "fork_unaligned_twice",
-        LATE,
-        (Unaligned, 2),
-        Nothing,
-        &[Aborted, OvertakesOutbox],
     ),
     case(
         "dag_at_least_once",
@@ -146,36 +130,15 @@ pub(crate) const CASES: &[Case] = &[
         &[OvertakesOutbox, OvertakesInbox],
     ),
     case(
-        "ring_classic_break",
-        HOME,
-        (Classic, 1),
-        Break,
-        &[MarkerAgain, InFlight],
-    ),
-    case(
-        "fork_classic_break",
-        LATE,
-        (Classic, 1),
-        Break,
-        &[MarkerAgain, InFlight],
-    ),
-    case(
         "fork_aligned_break",
-        LATE,
+        ONE_FORKED,
         (Aligned, 1),
         Break,
         &[MarkerAgain],
     ),
     case(
-        "fork_unaligned_break",
-        LATE,
-        (Unaligned, 1),
-        Break,
-        &[MarkerAgain, OvertakesOutbox],
-    ),
-    case(
         "ring_classic_crash",
-        HOME,
+        HALF_ROUND,
         (Classic, 1),
         Crash,
         &[TakenBackInFlight, FromTheStart],
@@ -195,20 +158,6 @@ pub(crate) const CASES: &[Case] = &[
         &[TakenBack, Aborted],
     ),
     case(
-        "fork_unaligned_crash",
-        LATE,
-        (Unaligned, 1),
-        Crash,
-        &[TakenBackInFlight, Aborted],
-    ),
-    case(
-        "ring_classic_collector",
-        HOME,
-        (Classic, 1),
-        Collector,
-        &[Aborted, CompleteAfter],
-    ),
-    case(
         "fork_classic_collector",
         ONE_FORKED,
         (Classic, 1),
@@ -223,20 +172,6 @@ pub(crate) const CASES: &[Case] = &[
         &[Aborted],
     ),
     case(
-        "fork_unaligned_collector",
-        LATE,
-        (Unaligned, 1),
-        Collector,
-        &[Aborted],
-    ),
-    case(
-        "ring_classic_abort",
-        HOME,
-        (Classic, 2),
-        Abort,
-        &[Aborted, CompleteAfter],
-    ),
-    case(
         "fork_classic_abort",
         ONE_FORKED,
         (Classic, 1),
@@ -247,13 +182,6 @@ pub(crate) const CASES: &[Case] = &[
         "fork_aligned_abort",
         FORKED,
         (Aligned, 1),
-        Abort,
-        &[Aborted],
-    ),
-    case(
-        "fork_unaligned_abort",
-        LATE,
-        (Unaligned, 1),
         Abort,
         &[Aborted],
     ),
