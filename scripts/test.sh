@@ -90,6 +90,17 @@ doctests() {
   return "$status"
 }
 
+# Nobody gets a wrong protocol who does not ask for one; that a release build with it does not
+# compile is a line in src/protocol/mutant.rs.
+no_mutants_released() {
+  local features
+  features=$(cargo tree --edges features --invert cutline --depth 1 --prefix none)
+  case "$features" in *mutants*) echo "mutants are among the default features"; return 1 ;; esac
+  grep -A1 'feature = "mutants", not(debug_assertions)' src/protocol/mutant.rs |
+    grep --quiet compile_error
+  echo "the default features have no mutants, and a release build refuses them"
+}
+
 counts_of_cargo_test() {
   sed -n 's/^test result: .* \([0-9][0-9]*\) passed.*/\1/p' "$log/tests" >"$log/good"
   sed -n 's/^test result: .* \([0-9][0-9]*\) failed.*/\1/p' "$log/tests" >"$log/bad"
@@ -149,6 +160,7 @@ stage "one version of each" single_versions
 stage "examples and benches compile" cargo build --examples --benches --quiet
 stage "tests" tests
 stage "doctests" doctests
+stage "no mutants released" no_mutants_released
 if cargo deny --version >/dev/null 2>&1; then
   stage "licences, bans, sources" cargo deny check licenses bans sources
 else

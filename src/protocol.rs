@@ -251,6 +251,7 @@ pub mod frame;
 pub mod ids;
 pub mod link;
 pub mod mode;
+pub mod mutant;
 pub mod process;
 mod recording;
 pub mod records;

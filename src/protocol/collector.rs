@@ -36,6 +36,7 @@ use super::Topology;
 use super::events::{Directive, Holding, Order, Report};
 use super::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::mode::Taking;
+use super::mutant::{Mutant::CountsOldParts, is};
 use super::records::{LogEntry, Outcome, Record};
 
 /// Requests that may wait for their turn; more are refused. A person or a script asks far less.
@@ -233,7 +234,7 @@ impl Collector {
                 generation,
                 part,
             } => {
-                if generation == self.generation {
+                if generation == self.generation || is(CountsOldParts) {
                     self.part_stored(process, snapshot, *part, effects);
                 }
             }

@@ -12,6 +12,7 @@ use super::frame::{Batch, Frame};
 use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
 use super::link::{Inbox, Outbox, Overtaken};
 use super::mode::{Records, Taking};
+use super::mutant::{Mutant::*, is};
 
 /// How far a recording is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -160,7 +161,9 @@ impl Recording {
             && (self.overtakes
                 || opened
                     && match self.taking.mode.records() {
-                        Records::AtFirstMarker => true,
+                        Records::AtFirstMarker => {
+                            !is(RecordsLate) || !self.inputs.iter().any(awaits)
+                        }
                         Records::WhenAligned => !self.inputs.iter().any(awaits),
                     })
     }
@@ -169,8 +172,9 @@ impl Recording {
     /// local state has been taken.
     pub(super) fn holds(&self, input: usize) -> bool {
         let counted = |input: &InputRecording| input.counted;
-        self.stage == Stage::Waiting
+        (self.stage == Stage::Waiting || is(NeverReleases))
             && self.taking.mode.holds()
+            && !is(ReleasesEarly)
             && !self.overtakes
             && self.inputs.get(input).is_some_and(counted)
     }
@@ -184,12 +188,15 @@ impl Recording {
     pub(super) fn begin(&mut self, inboxes: &[Inbox]) {
         for (input, inbox) in self.inputs.iter_mut().zip(inboxes) {
             input.handled = inbox.handled();
+            if is(ForgetsOvertakenInput) && input.after.is_some() {
+                continue;
+            }
             let ahead = |batch: &&Batch| input.after.is_none_or(|after| batch.last() <= after);
             let messages = inbox.items().filter_map(|frame| match frame {
                 Frame::Messages(batch) => Some(batch),
                 Frame::Marker(_) => None,
             });
-            if self.taking.mode.is_consistent() {
+            if self.taking.mode.is_consistent() && !is(ForgetsInbox) {
                 input.share = messages.take_while(ahead).cloned().collect();
                 self.bytes += input.share.iter().map(Batch::bytes).sum::<u64>();
             }
@@ -222,6 +229,9 @@ impl Recording {
             self.bytes += overtaken.share.iter().map(Batch::bytes).sum::<u64>();
             output.after = overtaken.after;
             output.share = overtaken.share;
+            if is(DropsSenderShare) {
+                output.share.clear();
+            }
         }
     }
 
@@ -229,7 +239,10 @@ impl Recording {
     pub(super) fn arrived(&mut self, input: usize, batch: &Batch) {
         let records = self.stage == Stage::Open && self.taking.mode.is_consistent();
         let input = self.inputs.get_mut(input).filter(|_| records);
-        if let Some(input) = input.filter(|input| input.after.is_none()) {
+        if let Some(input) = input.filter(|input| input.after.is_none() || is(LogsBehindMarker)) {
+            if is(ForgetsBackEdge) && !input.awaited {
+                return;
+            }
             self.bytes += batch.bytes();
             input.share.push(batch.clone());
         }
@@ -292,6 +305,11 @@ impl Recording {
         }
         self.stage = Stage::Storing;
         self.bytes = 0;
+        if is(ForgetsChannel)
+            && let Some(first) = self.inputs.first_mut()
+        {
+            first.share.clear();
+        }
         let inputs = self.inputs.drain(..).map(|input| InputPart {
             channel: input.channel,
             handled: input.handled,

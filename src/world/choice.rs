@@ -8,6 +8,7 @@ use crate::protocol::cut::Facts;
 use crate::protocol::events::{Input, StoredPart};
 use crate::protocol::frame::Greeting;
 use crate::protocol::ids::{ChannelId, Incarnation, ProcessId};
+use crate::protocol::mutant::{Mutant::AcknowledgesBeforeStoring, is};
 
 /// Something that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -250,6 +251,7 @@ impl<A: Application> World<A> {
             Operation::Delete(snapshot) => self.disk.delete(snapshot),
             Operation::Put(process, incarnation, part, state) => {
                 let put = self.disk.put(&part, &state, fate);
+                let put = put.or_else(|why| is(AcknowledgesBeforeStoring).then_some(()).ok_or(why));
                 let stored = put.map(|()| Box::new(self.stored_part(&part, &state)));
                 if self.is_current(process, incarnation) {
                     self.step(process, Input::Stored(part.snapshot, stored));

@@ -43,7 +43,10 @@ pub(crate) fn ch(text: &str) -> ChannelId {
     text.parse().expect("a channel such as p1→p2")
 }
 
+/// Every test here begins with one: it runs a wrong protocol if the environment names one.
 pub(crate) fn topology(processes: u32, channels: &[&str]) -> Arc<Topology> {
+    #[cfg(feature = "mutants")]
+    cutline::protocol::mutant::choose(std::env::var("CUTLINE_MUTANT").ok().as_deref());
     let names = (1..=processes).map(|number| format!("p{number}")).collect();
     Arc::new(Topology::new(names, channels.iter().map(|text| ch(text))).unwrap())
 }

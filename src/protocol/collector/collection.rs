@@ -6,6 +6,7 @@ use super::RequestId;
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
 use crate::protocol::mode::{Mode, Taking};
+use crate::protocol::mutant::{Mutant::ReturnsToAbandonedBranch, is};
 use crate::protocol::records::Manifest;
 
 /// How far an open snapshot is.
@@ -98,8 +99,9 @@ impl Collection {
         accept: impl Fn(SnapshotId) -> bool,
     ) -> Option<SnapshotId> {
         let mut newest_first = self.stored.iter().rev();
-        let found = newest_first
-            .find(|(id, end)| end.complete && end.generation == generation && accept(**id));
+        let of_it = |of: Generation| of == generation || is(ReturnsToAbandonedBranch);
+        let found =
+            newest_first.find(|(id, end)| end.complete && of_it(end.generation) && accept(**id));
         found.map(|(&id, _)| id)
     }
 

@@ -5,6 +5,7 @@ use super::recovery::Phase;
 use super::{Announcement, Answer, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
 use crate::protocol::events::Order;
 use crate::protocol::ids::SnapshotId;
+use crate::protocol::mutant::{Mutant::TakesUnknownForAborted, is};
 use crate::protocol::records::{End, Manifest, Outcome, Record};
 
 /// Snapshots that one end of a snapshot may have deleted. More than one a time, so that it catches
@@ -88,6 +89,10 @@ impl Collector {
             }
             Outcome::Exists(Record::Manifest(stands)) => *stands,
             Outcome::Exists(_) => return,
+            Outcome::Failed(reason) if is(TakesUnknownForAborted) => Manifest {
+                end: End::Aborted { reason },
+                ..manifest
+            },
             Outcome::Failed(reason) => return self.stuck(manifest, &reason, effects),
         };
         if self.collection.open.remove(&snapshot).is_none() {

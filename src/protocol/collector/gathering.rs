@@ -8,6 +8,7 @@ use super::{Announcement, Answer, Collector, CollectorEffect, RequestId};
 use crate::protocol::events::{Order, StoredPart};
 use crate::protocol::ids::{ProcessId, SnapshotId};
 use crate::protocol::mode::{Mode, Taking};
+use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::records::{Begun, End, Manifest, Outcome, Record};
 
 fn superseded(newer: SnapshotId) -> String {
@@ -122,7 +123,7 @@ impl Collector {
             Outcome::Exists(Record::Begun(begun)) if begun.term > self.term => {
                 return self.fenced(begun.term, effects);
             }
-            Outcome::Exists(Record::Begun(begun)) => begun.nonce == self.nonce,
+            Outcome::Exists(Record::Begun(begun)) => begun.nonce == self.nonce || is(ReusesId),
             Outcome::Exists(_) => false,
             Outcome::Failed(reason) => {
                 // Nobody was triggered, so nothing of it can exist but perhaps the record: the
@@ -198,7 +199,7 @@ impl Collector {
             return;
         }
         open.parts.insert(process, part);
-        if open.parts.len() == processes {
+        if open.parts.len() + usize::from(is(CompletesTooSoon)) == processes {
             let end = End::Complete {
                 parts: std::mem::take(&mut open.parts).into_values().collect(),
                 expected: self.members.expected(),

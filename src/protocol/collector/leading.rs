@@ -3,6 +3,7 @@
 use super::recovery::Phase;
 use super::{Announcement, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
 use crate::protocol::ids::{Generation, JobId, Term};
+use crate::protocol::mutant::{Mutant::LeavesSnapshotsOpen, is};
 use crate::protocol::records::{LogEntry, Outcome, Record, Records};
 
 /// Whether the store was read again after the term was taken.
@@ -158,7 +159,9 @@ impl Collector {
         self.term = entry.term;
         self.phase = Phase::Surveying;
         effects.push(CollectorEffect::Lead);
-        self.abort_all("its collector was lost", effects);
+        if !is(LeavesSnapshotsOpen) {
+            self.abort_all("its collector was lost", effects);
+        }
         for process in self.topology.processes() {
             self.welcome(process, effects);
         }

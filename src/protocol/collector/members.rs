@@ -7,6 +7,7 @@ use crate::protocol::application::Quantities;
 use crate::protocol::cut;
 use crate::protocol::events::{Holding, Join};
 use crate::protocol::ids::{Generation, Incarnation, ProcessId};
+use crate::protocol::mutant::{Mutant::AdmitsSecondClaimant, is};
 
 /// How long a node whose control stream has closed may take to come back before it counts as
 /// lost. A killed node is replaced sooner: a new incarnation that joins settles it at once.
@@ -83,7 +84,7 @@ impl Members {
         let admission = match place {
             None => Admission::Admitted,
             Some(member) if member.incarnation == join.incarnation => Admission::Returned,
-            Some(member) if member.away_since_ms.is_some() => {
+            Some(member) if member.away_since_ms.is_some() || is(AdmitsSecondClaimant) => {
                 Admission::Succeeded(member.incarnation)
             }
             Some(_) => {

@@ -3,6 +3,7 @@
 use super::{Announcement, Answer, Collector, CollectorEffect, RequestId};
 use crate::protocol::events::{Holding, Order};
 use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
+use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::records::{GenerationEntry, Record};
 
 /// Where the job is between two runs.
@@ -88,6 +89,9 @@ impl Collector {
 
     /// The oldest snapshot that a restore under way, or the next one, takes.
     pub(super) fn wanted_back(&self) -> SnapshotId {
+        if is(DeletesRestorePoint) {
+            return self.collection.last();
+        }
         let taken = match self.phase {
             Phase::Ending(Some(target)) => target,
             Phase::Recording(begun) => begun.restored,
@@ -187,7 +191,8 @@ impl Collector {
                 self.tell_all(&prepare, effects);
             }
             Phase::Preparing
-                if self.members.all_present() && self.members.all_hold(self.generation) =>
+                if self.members.all_present()
+                    && (self.members.all_hold(self.generation) || is(RunsBeforeReady)) =>
             {
                 self.run_all(effects);
             }

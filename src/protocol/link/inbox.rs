@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::{Breach, Limits};
 use crate::protocol::frame::{Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber};
+use crate::protocol::mutant::{Mutant::*, is};
 
 /// The receiver's end of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +58,9 @@ impl Inbox {
             open: false,
             sender: None,
         };
+        if is(RestoresNoInbox) {
+            inbox.items.clear();
+        }
         inbox.stated = inbox.feedback();
         inbox
     }
@@ -67,6 +71,9 @@ impl Inbox {
 
     /// The last message handled: this, not arrival, is what counts as received.
     pub(in crate::protocol) fn handled(&self) -> MessageNumber {
+        if is(CountsArrivals) {
+            return self.received;
+        }
         self.handled
     }
 
@@ -121,12 +128,16 @@ impl Inbox {
 
     /// A sender opens a stream: it must be the incarnation the generation began with.
     pub(in crate::protocol) fn open(&mut self, sender: Incarnation) -> Result<Feedback, Breach> {
-        if self.sender.is_some_and(|known| known != sender) {
+        let known = self.sender.filter(|_| !is(IgnoresIncarnation));
+        if known.is_some_and(|known| known != sender) {
             return Err(Breach::Incarnation);
         }
         self.sender = Some(sender);
         self.open = true;
         self.stated = self.feedback();
+        if is(RestatesNoCredit) {
+            self.stated.credit = Credit::default();
+        }
         Ok(self.stated)
     }
 
@@ -191,11 +202,14 @@ impl Inbox {
     }
 
     fn accept_batch(&mut self, batch: Batch) -> Result<Option<Batch>, Breach> {
+        if is(AcceptsDuplicate) && batch.last() <= self.received {
+            return Ok(Some(batch));
+        }
         let Some(new) = batch.after(self.received) else {
             return Ok(None);
         };
         let expected = self.received.next();
-        if new.first() != expected {
+        if new.first() != expected && !is(AcceptsGap) {
             let came = new.first();
             return Err(Breach::Gap { expected, came });
         }

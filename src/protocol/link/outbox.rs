@@ -3,17 +3,19 @@
 mod overtaking;
 mod traced;
 
+pub(in crate::protocol) use overtaking::Overtaken;
+
 use std::collections::VecDeque;
 
 use bytes::{BufMut, BytesMut};
 
-pub(in crate::protocol) use overtaking::Overtaken;
 
 use super::{Breach, Limits};
 use crate::protocol::application::SendError;
 use crate::protocol::frame::{BATCH_BYTES, Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber, SnapshotId};
 use crate::protocol::mode::Taking;
+use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::trace::{Sent, Stamp, checksum};
 
 /// The sender's end of a channel.
@@ -60,6 +62,7 @@ impl Outbox {
         share: &[Batch],
         limits: &Limits,
     ) -> Self {
+        let sent = MessageNumber::new(sent.get() * u64::from(!is(RenumbersAfterRestore)));
         let on_wire = match share.first() {
             Some(batch) => MessageNumber::new(batch.first().get() - 1),
             None => sent,
@@ -164,6 +167,9 @@ impl Outbox {
             after: self.sent,
             sent: self.sent,
         }));
+        if is(MarkerAheadOfMessages) {
+            self.queue.rotate_right(1);
+        }
     }
 
     /// Whether there is a frame that may go on the wire now.
@@ -231,8 +237,12 @@ impl Outbox {
         self.acknowledge(feedback)?;
         self.receiver = Some(receiver);
         self.open = true;
+        if is(ResendsTooLittle) {
+            self.acknowledged = self.acknowledged.next();
+        }
         while let Some(frame) = self.unacknowledged.pop_back() {
             match frame {
+                Frame::Marker(_) if is(ForgetsMarkerOnWire) => {}
                 Frame::Marker(marker) => {
                     self.marked_on_wire = MarkerOrdinal::new(marker.ordinal.get() - 1);
                     self.queue.push_front(Frame::Marker(marker));

@@ -6,6 +6,7 @@ use crate::protocol::events::Effect;
 use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello, Marker};
 use crate::protocol::ids::{ChannelId, Generation, JobId};
 use crate::protocol::link::{Inbox, Outbox};
+use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::trace::What;
 
 impl<A: Application> Process<A> {
@@ -113,8 +114,8 @@ impl<A: Application> Process<A> {
         frame: Frame,
         effects: &mut Vec<Effect>,
     ) {
-        let (Some(input), true) = (self.input(channel), self.generation() == Some(generation))
-        else {
+        let counts = self.generation() == Some(generation) || is(IgnoresGeneration);
+        let (Some(input), true) = (self.input(channel), counts) else {
             return;
         };
         match self.inboxes[input].accept(frame) {
@@ -201,7 +202,8 @@ impl<A: Application> Process<A> {
             return;
         };
         let mut left = messages_max;
-        while left > 0 && matches!(self.phase, Phase::Running(_)) && !self.is_held(input) {
+        let runs = self.running().is_some() || is(TakesBeforeRun);
+        while left > 0 && runs && !self.is_held(input) {
             match self.inboxes[input].head() {
                 Some(Frame::Marker(_)) => {
                     if let Some(Frame::Marker(marker)) = self.inboxes[input].pop() {

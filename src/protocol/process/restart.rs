@@ -8,6 +8,7 @@ use crate::protocol::frame::Batch;
 use crate::protocol::ids::{ChannelId, Generation, MessageNumber, SnapshotId};
 use crate::protocol::link::{Inbox, Outbox};
 use crate::protocol::mode::Mode;
+use crate::protocol::mutant::{Mutant::IgnoresTerm, is};
 
 impl<A: Application> Process<A> {
     /// A control stream is open: join, naming the generation this node holds.
@@ -25,7 +26,7 @@ impl<A: Application> Process<A> {
 
     /// The collector's word. That of an older term is refused: its writer leads no more.
     pub(super) fn directed(&mut self, directive: Directive, effects: &mut Vec<Effect>) {
-        if directive.term < self.term {
+        if directive.term < self.term && !is(IgnoresTerm) {
             return;
         }
         self.term = directive.term;

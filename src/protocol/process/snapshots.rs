@@ -6,6 +6,7 @@ use crate::protocol::events::{Effect, Report, StoredPart};
 use crate::protocol::frame::{Batch, Marker};
 use crate::protocol::ids::{ChannelId, SnapshotId};
 use crate::protocol::mode::Taking;
+use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::recording::Recording;
 
 /// Recordings that may be under way at once. The collector allows far fewer; this bounds what a
@@ -88,7 +89,8 @@ impl<A: Application> Process<A> {
         used_ms: u64,
         effects: &mut Vec<Effect>,
     ) -> Option<&mut Recording> {
-        if !self.recordings.contains_key(&snapshot) && !self.ended.contains(snapshot) {
+        let has_ended = self.ended.contains(snapshot) && !is(ForwardsEndedMarker);
+        if !self.recordings.contains_key(&snapshot) && !has_ended {
             self.open(snapshot, taking, effects);
         }
         let recording = self.recordings.get_mut(&snapshot)?;
@@ -259,6 +261,7 @@ impl<A: Application> Process<A> {
             return;
         };
         match stored {
+            Err(_) if is(HidesFailedPart) => {}
             Err(reason) => self.decline(snapshot, reason, effects),
             Ok(part) => {
                 recording.stored(part.clone());
@@ -302,6 +305,9 @@ impl<A: Application> Process<A> {
     /// The snapshot has ended: what was recorded for it is dropped, late markers are ignored.
     pub(super) fn end(&mut self, snapshot: SnapshotId, effects: &mut Vec<Effect>) {
         self.ended.insert(snapshot);
+        if is(MovesLowItself) {
+            self.ended.raise(snapshot);
+        }
         if let Some(recording) = self.recordings.remove(&snapshot)
             && recording.has_state()
         {

@@ -1,0 +1,202 @@
+//! The list of all worlds that are explored.
+
+use cutline::protocol::mode::Mode;
+
+use super::case::{Case, Graph, Trouble};
+use super::rare::Rare;
+
+const RING: Graph = Graph {
+    name: "ring",
+    processes: 3,
+    channels: "p1→p2 p2→p3 p3→p1",
+};
+
+const MESH: Graph = Graph {
+    name: "mesh",
+    processes: 3,
+    channels: "p1→p2 p1→p3 p2→p1 p2→p3 p3→p1 p3→p2",
+};
+
+/// Two sources and a join.
+const DAG: Graph = Graph {
+    name: "dag",
+    processes: 4,
+    channels: "p1→p3 p2→p3 p2→p4 p3→p4",
+};
+
+/// As small as a graph with a join can be.
+const FORK: Graph = Graph {
+    name: "fork",
+    processes: 3,
+    channels: "p1→p2 p1→p3 p2→p3",
+};
+
+const fn case(
+    name: &'static str,
+    (graph, sends): (Graph, &'static str),
+    (mode, snapshots): (Mode, u8),
+    trouble: Trouble,
+    shows: &'static [Rare],
+) -> Case {
+    Case {
+        name,
+        graph,
+        sends,
+        mode,
+        snapshots,
+        trouble,
+        states_min: 500,
+        shows,
+    }
+}
+
+use Mode::{Aligned, AtLeastOnce, Classic, Unaligned};
+use Rare::{
+    Aborted, Complete, CompleteAfter, FromTheStart, InFlight, Inconsistent, MarkerAgain, Overlap,
+    OvertakesInbox, OvertakesOutbox, TakenBack, TakenBackInFlight,
+};
+use Trouble::{Abort, Break, Collector, Crash, Limit, Nothing, Unknown};
+
+/// Once round, and one more.
+const ROUND: (Graph, &str) = (RING, "p1→p2:1 p2→p3 p3→p1");
+const HALF_ROUND: (Graph, &str) = (RING, "p1→p2 p3→p1");
+const BETWEEN: (Graph, &str) = (MESH, "p1→p2 p2→p1");
+const DOWN: (Graph, &str) = (DAG, "p1→p3 p2→p3:1");
+const ONE_DOWN: (Graph, &str) = (DAG, "p2→p3:1");
+const FORKED: (Graph, &str) = (FORK, "p1→p2:1 p1→p3");
+const ONE_FORKED: (Graph, &str) = (FORK, "p1→p2:1");
+
+/// Every world, in the order of the table.
+pub(crate) const CASES: &[Case] = &[
+    case("ring_classic", ROUND, (Classic, 1), Nothing, &[InFlight]),
+    case("mesh_classic", BETWEEN, (Classic, 1), Nothing, &[InFlight]),
+    case("dag_classic", DOWN, (Classic, 1), Nothing, &[InFlight]),
+    case(
+        "ring_classic_twice",
+        HALF_ROUND,
+        (Classic, 2),
+        Nothing,
+        &[InFlight, Overlap],
+    ),
+    case(
+        "fork_classic_twice",
+        FORKED,
+        (Classic, 2),
+        Nothing,
+        &[InFlight, Overlap],
+    ),
+    case("ring_aligned", ROUND, (Aligned, 1), Nothing, &[InFlight]),
+    case("dag_aligned", DOWN, (Aligned, 1), Nothing, &[Complete]),
+    case(
+        "ring_unaligned",
+        ROUND,
+        (Unaligned, 1),
+        Nothing,
+        &[OvertakesOutbox, OvertakesInbox],
+    ),
+    case(
+        "dag_unaligned",
+        DOWN,
+        (Unaligned, 1),
+        Nothing,
+        &[OvertakesOutbox, OvertakesInbox],
+    ),
+    case(
+        "dag_at_least_once",
+        DOWN,
+        (AtLeastOnce, 1),
+        Nothing,
+        &[Inconsistent],
+    ),
+    case(
+        "ring_aligned_limit",
+        HALF_ROUND,
+        (Aligned, 1),
+        Limit,
+        &[OvertakesOutbox, OvertakesInbox],
+    ),
+    case(
+        "dag_aligned_limit",
+        ONE_DOWN,
+        (Aligned, 1),
+        Limit,
+        &[OvertakesOutbox, OvertakesInbox],
+    ),
+    case(
+        "fork_aligned_limit",
+        FORKED,
+        (Aligned, 1),
+        Limit,
+        &[OvertakesOutbox, OvertakesInbox],
+    ),
+    case(
+        "fork_aligned_break",
+        ONE_FORKED,
+        (Aligned, 1),
+        Break,
+        &[MarkerAgain],
+    ),
+    case(
+        "ring_classic_crash",
+        HALF_ROUND,
+        (Classic, 1),
+        Crash,
+        &[TakenBackInFlight, FromTheStart],
+    ),
+    case(
+        "fork_classic_crash",
+        ONE_FORKED,
+        (Classic, 1),
+        Crash,
+        &[TakenBackInFlight, Aborted],
+    ),
+    case(
+        "fork_aligned_crash",
+        ONE_FORKED,
+        (Aligned, 1),
+        Crash,
+        &[TakenBack, Aborted],
+    ),
+    case(
+        "fork_classic_collector",
+        ONE_FORKED,
+        (Classic, 1),
+        Collector,
+        &[Aborted],
+    ),
+    case(
+        "fork_aligned_collector",
+        ONE_FORKED,
+        (Aligned, 1),
+        Collector,
+        &[Aborted],
+    ),
+    case(
+        "fork_classic_abort",
+        ONE_FORKED,
+        (Classic, 1),
+        Abort,
+        &[Aborted],
+    ),
+    case(
+        "fork_aligned_abort",
+        FORKED,
+        (Aligned, 1),
+        Abort,
+        &[Aborted],
+    ),
+    case(
+        "ring_classic_unknown",
+        HALF_ROUND,
+        (Classic, 1),
+        Unknown,
+        &[Aborted, CompleteAfter],
+    ),
+    case(
+        "fork_classic_unknown",
+        FORKED,
+        (Classic, 1),
+        Unknown,
+        &[Aborted, CompleteAfter],
+    ),
+];
