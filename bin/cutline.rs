@@ -15,6 +15,7 @@ use cutline::control::command::{self, CommandError, Progress, Reply, Which};
 use cutline::control::detach;
 use cutline::control::log::{Clock, Log, LogFormat};
 use cutline::control::place::Place;
+use cutline::control::traces::TraceCommand;
 use cutline::control::up::{self, UpError};
 use cutline::control::wanted::{WantedSnapshot, millis};
 use cutline::job::Job;
@@ -166,6 +167,8 @@ enum Command {
     /// The same as run --engine gated. Each answer is a number of the list, or a line such as
     /// 'take p1->p2' or 'time p1 5ms'; at the end of input nothing waits any more.
     Step(run::RunArguments),
+    #[command(flatten)]
+    Traced(TraceCommand),
     /// SIGKILL the node of a process, or the collector.
     Kill(Victim),
     /// SIGSTOP the node of a process, or the collector.
@@ -277,6 +280,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
         Command::Down => command::down(&place, progress).await?,
         Command::Run(arguments) => run::run(arguments, log).await?,
         Command::Step(arguments) => run::run(arguments.gated(), log).await?,
+        Command::Traced(command) => command.answer(&place, format::table(), progress).await?,
         Command::Kill(victim) => command::kill(&place, &victim.who).await?,
         Command::Pause(victim) => command::pause(&place, &victim.who)?,
         Command::Resume(victim) => command::resume(&place, &victim.who)?,

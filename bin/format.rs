@@ -24,8 +24,13 @@ enum FormatArgument {
 impl From<FormatArguments> for Format {
     fn from(arguments: FormatArguments) -> Self {
         match arguments.format {
-            FormatArgument::Table => Self::Table(colour(&io::stdout())),
+            FormatArgument::Table => table(),
             FormatArgument::Json => Self::Json,
         }
     }
+}
+
+/// How a table is written here.
+pub(crate) fn table() -> Format {
+    Format::Table(colour(&io::stdout()))
 }

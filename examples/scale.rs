@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release --example scale [PROCESSES …]`; by default 1000 and 10000.
 
+#![allow(clippy::print_stdout, reason = "the answer goes to stdout")]
+
 use std::process::ExitCode;
 use std::time::Instant;
 

@@ -21,6 +21,7 @@ pub mod session;
 pub mod stop;
 pub mod supervisor;
 pub mod table;
+pub mod traces;
 pub mod up;
 pub mod view;
 pub mod wanted;

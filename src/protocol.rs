@@ -77,8 +77,10 @@
 //!
 //! # A snapshot at one process
 //!
-//! 1. **Open.** Snapshot *s* opens with its first marker to come to the head of an inbox, or with
-//!    the trigger at an initiator.
+//! In the mode `classic`; the others are below, under *Modes*.
+//!
+//! 1. **Open.** Snapshot *s* opens with its first marker, or with the trigger at an initiator. The
+//!    marker counts when it comes to the head of its inbox.
 //! 2. **Record**, in one step that nothing can come between: take the local state; put the marker
 //!    at the back of every outbox (*marker-sending rule*); open the recording of every input, which
 //!    begins with what stands in its inbox ahead of the marker.
@@ -166,8 +168,8 @@
 //! piece of work. While an outbox holds more than `outbox_bytes`, its process starts no new work
 //! (ticks) and takes no message from an input, unless that input and that output lie on a common
 //! cycle: there it might be waiting for itself. On cycles a last bound, `outbox_bytes_max`, ends
-//! the node with a clear error. Markers are always taken, so a snapshot passes through a process
-//! that stands still.
+//! the node with a clear error. Markers are taken all the same, so a snapshot passes through a
+//! process that stands still.
 //!
 //! # Traces
 //!
@@ -179,9 +181,58 @@
 //!
 //! # Modes
 //!
-//! A [`Mode`](mode::Mode) is its answers to three questions: when does a process record; is a
-//! channel held after its marker; may a marker overtake messages? It travels in the marker. There
-//! is one so far, `classic`: at the first marker; no; no.
+//! What is said above is `classic`. A [`Mode`](mode::Mode) is its answers to three questions, which
+//! one recorder asks; it travels in the marker.
+//!
+//! | mode | records when | holds? | overtakes? | channel state |
+//! |---|---|---|---|---|
+//! | `classic` | first marker | no | no | recorded by the receiver |
+//! | `aligned` | all markers but back edges' | yes | no | empty; back edges are logged |
+//! | `unaligned` | first marker | no | yes | receiver share, then sender share |
+//! | `aligned` with a limit T | as aligned, or T | until T | after T | as one or the other |
+//! | `at-least-once` | all markers but back edges' | no | no | none: not consistent |
+//!
+//! - **Counting.** A marker that may not overtake counts when it comes to the head of its inbox;
+//!   one that may, when it comes off the wire. Either opens the snapshot when it comes off the
+//!   wire, and closes its input's recording there.
+//! - **Holding.** What is behind a marker was sent after the cut. So an aligned process takes
+//!   nothing more from an input whose marker has counted until it has recorded. Which inputs are
+//!   *held* is a question to the core ([`Process::held`]), never a flag elsewhere; a channel is
+//!   held by the recording that waits, and released with it: by the local state taken, an abort, a
+//!   newer snapshot, or the node's own timeout.
+//! - **Back edges.** On a cycle everyone would wait for himself. The channels that close cycles are
+//!   named in the job file or found by a depth-first search from the initiators
+//!   ([`Topology::back_edges`]); they are not waited for, and what comes on them before their
+//!   marker is logged. A process that has no other input records on the trigger, so it must be an
+//!   initiator; a request that leaves one out is refused, naming it.
+//! - **Overtaking.** The marker goes ahead of every message that was never on the wire. Those of
+//!   them sent before the recording are the **sender share**, `after` + 1 … `sent`; what the
+//!   receiver has not handled of those ahead of the marker, handled + 1 … `after`, is the
+//!   **receiver share**. They meet at `after`, without gap or overlap. A message that a broken
+//!   stream took back was on the wire, is sent again ahead of the marker, and is the receiver's.
+//!   Markers among themselves keep the order of their ordinals.
+//! - **The limit T** is of a whole snapshot. It runs from the trigger, and at every other process
+//!   from the first marker off the wire, wherever that stands; the marker carries the time used so
+//!   far, to which each hop adds its own, by its own monotonic clock, up to the moment the marker
+//!   is handed to the driver. When T strikes at a process, markers in its inboxes count at once,
+//!   held channels are released, it records if it has not, and its markers that still wait in
+//!   outboxes go to the front. A marker that carries all of T strikes at its receiver.
+//! - **One at a time.** Only classic snapshots overlap, and only with one another. Else a newer one
+//!   ends the older, at the collector and at every process; that is no failure. Periodic ones wait
+//!   for the one before instead.
+//!
+//! **Why aligned and unaligned cuts are consistent.** An aligned process handles nothing from
+//! behind a marker before it has recorded; an unaligned one has recorded as soon as the marker is
+//! there at all. Either way nothing is handled before the cut that was sent after it. And a
+//! message sent before the cut is ahead of the marker, where the receiver counts it, or was
+//! overtaken in the outbox, where the sender does.
+//!
+//! **Why at-least-once is not.** It waits like aligned and holds nothing: what comes behind the
+//! first marker is handled before the last has come. The verdicts say so. A restore from such a
+//! snapshot sets the receiver's count to the sender's, and warns.
+//!
+//! A restore fills inboxes with receiver shares and outboxes with sender shares, ahead of anything
+//! new; it need not know the mode for that.
 //!
 //! # Where to read on
 //!

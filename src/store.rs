@@ -8,6 +8,7 @@
 mod error;
 mod local;
 mod objects;
+mod parts;
 mod paths;
 mod record;
 mod verify;
@@ -26,6 +27,7 @@ use crate::protocol::records::{Begun, LogEntry, Manifest, Outcome, Record, Recor
 use objects::Objects;
 
 pub use error::StoreError;
+pub use parts::read_parts;
 pub use verify::verify;
 
 /// How long one operation on one object may take. A healthy disk needs milliseconds for a record

@@ -5,13 +5,17 @@
 //! core says ([`protocol::trace`](crate::protocol::trace)); `docs/trace.md` describes the lines.
 //! What can be found out from traces is in [`check`](crate::check).
 
+mod again;
 mod line;
+mod pictures;
 mod read;
 mod write;
 
 use std::path::{Path, PathBuf};
 
+pub use again::{Replayed, replay, unlike_stored};
 pub use line::{LineError, Names};
+pub use pictures::{described, dot, lines, mermaid, shiviz};
 pub use read::{GenerationTrace, ProcessTrace, TraceError, Traces};
 pub use write::Writer;
 

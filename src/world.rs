@@ -10,6 +10,7 @@
 mod choice;
 mod disk;
 mod effects;
+mod replay;
 mod state;
 mod touched;
 
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 pub use choice::{Choice, Fault};
 pub use disk::{Fate, Operation};
+pub use replay::Replay;
 pub use touched::Touched;
 
 use disk::Disk;

@@ -70,7 +70,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("net", &["protocol", "wire"]),
-    ("trace", &["protocol", "check", "name"]),
+    ("trace", &["protocol", "world", "check", "name"]),
     ("hold", &["name", "protocol"]),
     ("parent", &[]),
     ("program", &[]),

@@ -9,7 +9,7 @@ use cutline::protocol::frame::{
     BATCH_BYTES, Batch, Credit, Feedback, Frame, Greeting, Hello, LENGTH_BYTES,
 };
 use cutline::protocol::ids::{
-    ChannelId, Generation, Incarnation, MarkerOrdinal, MessageNumber, ProcessId,
+    ChannelId, Generation, Incarnation, JobId, MarkerOrdinal, MessageNumber, ProcessId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,7 @@ fn channel() -> ChannelId {
 pub(crate) fn hello() -> Hello {
     Hello {
         topology: 0,
+        job: JobId::default(),
         generation: Generation::new(1),
         incarnation: Incarnation::new(1),
     }

@@ -1,14 +1,14 @@
-//! A message there and back over two channels of cutline's streams, one at a time. Each is
-//! acknowledged, after it was answered, as the core does when nothing is left to handle.
+//! A message there and back over two channels of cutline's streams, one at a time, without the
+//! core. None is acknowledged: the core does so when it has time.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 
 use cutline::net::{Event, Streams};
-use cutline::protocol::frame::{Batch, Feedback, Frame};
+use cutline::protocol::frame::{Batch, Frame};
 use cutline::protocol::ids::{ChannelId, MessageNumber, ProcessId};
 
-use crate::streams::{feedback, hello, streams, welcome};
+use crate::streams::{hello, streams, welcome};
 use crate::{Mark, Plan, Sent, check, fill, run};
 
 fn there() -> ChannelId {
@@ -26,14 +26,11 @@ fn message(bytes: usize, number: u64, content: u64) -> Frame {
     Frame::Messages(Batch::new(MessageNumber::new(number), 1, packed.into()).unwrap())
 }
 
-/// Waits for the next message, answers everything else as a node would; tells what is owed.
-async fn next(streams: &mut Streams) -> Option<(Batch, (ChannelId, Feedback))> {
+/// Waits for the next message, answers everything else as a node would.
+async fn next(streams: &mut Streams) -> Option<Batch> {
     loop {
         match streams.recv().await? {
-            Event::Arrived(channel, _, Frame::Messages(batch)) => {
-                let owed = (channel, feedback(batch.last().get(), 0));
-                return Some((batch, owed));
-            }
+            Event::Arrived(_, _, Frame::Messages(batch)) => return Some(batch),
             Event::Dialled(channel, _) => streams.greet(channel, welcome()),
             Event::Broken(_) => return None,
             _ => {}
@@ -50,15 +47,13 @@ pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {
         streams.dial(there(), address.to_string(), hello());
         while !matches!(streams.recv().await, Some(Event::Greeted(..))) {}
         streams.write(there(), message(plan.bytes, 1, port.into()));
-        let (_, mut owed) = next(&mut streams).await.unwrap();
+        next(&mut streams).await.unwrap();
         let began = Mark::now();
         let mut trips = Vec::new();
         for number in 1..=plan.messages {
             let left = Instant::now();
             streams.write(there(), message(plan.bytes, number + 1, number));
-            streams.feedback(owed.0, owed.1);
-            let batch;
-            (batch, owed) = next(&mut streams).await.unwrap();
+            let batch = next(&mut streams).await.unwrap();
             trips.push(u64::try_from(left.elapsed().as_nanos()).unwrap());
             let (_, message) = batch.messages().next().unwrap();
             check(message, plan.bytes, number);
@@ -75,17 +70,16 @@ pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {
 pub(crate) fn receive(listener: TcpListener, plan: Plan) {
     run(async move {
         let mut streams = streams(listener);
-        let (first, _) = next(&mut streams).await.unwrap();
+        let first = next(&mut streams).await.unwrap();
         let (_, first) = first.messages().next().unwrap();
         let port = u16::from_le_bytes([first[0], first[1]]);
         streams.dial(back(), format!("127.0.0.1:{port}"), hello());
         while !matches!(streams.recv().await, Some(Event::Greeted(..))) {}
         streams.write(back(), message(plan.bytes, 1, 0));
-        while let Some((batch, owed)) = next(&mut streams).await {
+        while let Some(batch) = next(&mut streams).await {
             let (number, message_bytes) = batch.messages().next().unwrap();
             check(message_bytes, plan.bytes, number.get() - 1);
             streams.write(back(), message(plan.bytes, number.get(), number.get() - 1));
-            streams.feedback(owed.0, owed.1);
         }
         streams.shutdown().await;
     });

@@ -38,8 +38,9 @@ impl Baseline {
         })
     }
 
-    pub(crate) fn trip_us(&self, bytes: usize) -> anyhow::Result<f64> {
-        self.run("round-trip", bytes)?["p50_us"]
+    /// The median of the case's round trips.
+    pub(crate) fn trip_us(&self, case: &str, bytes: usize) -> anyhow::Result<f64> {
+        self.run(case, bytes)?["p50_us"]
             .as_f64()
             .context("no p50_us")
     }

@@ -15,6 +15,9 @@ const PAUSE: Duration = Duration::from_millis(13);
 
 const PRICE_WINDOW: Duration = Duration::from_secs(1);
 
+/// Snapshots in such a window. Ten have room in it: one takes some milliseconds.
+pub(crate) const SNAPSHOTS: [u32; 3] = [0, 1, 10];
+
 async fn snapshot(cluster: &mut Cluster) -> anyhow::Result<()> {
     match cluster.client.snapshot_to_its_end(Vec::new()).await? {
         SnapshotEnd::Complete(_) => Ok(()),
@@ -49,43 +52,44 @@ pub(crate) async fn markers_ms(bytes: usize, count: usize) -> anyhow::Result<Vec
         .collect())
 }
 
-/// Pairs of seconds next to each other in one run, one with a snapshot and one without: the
-/// ratios, with to without, of messages a second and of CPU time per message.
-pub(crate) async fn price(pairs: usize) -> anyhow::Result<Vec<(f64, f64)>> {
+/// Seconds next to each other in one run, one for each of [`SNAPSHOTS`].
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+pub(crate) struct Turn {
+    pub(crate) messages_per_ns: [f64; SNAPSHOTS.len()],
+    /// CPU time per message, of sender and receiver together.
+    pub(crate) cpu_ns: [f64; SNAPSHOTS.len()],
+}
+
+/// What a busy channel carries in seconds with and without snapshots.
+pub(crate) async fn price(turns: usize) -> anyhow::Result<Vec<Turn>> {
     let mut cluster = Cluster::start(&Plan::channel(32)).await?;
     cluster.window(Duration::ZERO).await;
     let mut windows = Vec::new();
-    for pair in 0..pairs {
-        // Which of the two comes first alternates, so that a drift favours neither.
-        for with in [pair % 2 == 0, pair % 2 == 1] {
+    for turn in 0..turns {
+        // Which of them comes first changes, so that a drift favours none.
+        for place in (0..SNAPSHOTS.len()).map(|place| (turn + place) % SNAPSHOTS.len()) {
             let from_ns = now_ns();
-            let window = sleep(PRICE_WINDOW);
-            if with {
+            let whole = sleep(PRICE_WINDOW);
+            for _ in 0..SNAPSHOTS[place] {
+                let share = sleep(PRICE_WINDOW / SNAPSHOTS[place]);
                 snapshot(&mut cluster).await?;
+                share.await;
             }
-            window.await;
-            windows.push((with, from_ns, now_ns()));
+            whole.await;
+            windows.push((turn, place, from_ns, now_ns()));
         }
     }
     let reports = cluster.reports().await?;
     cluster.stop().await?;
-    let figures = windows.into_iter().map(|(with, from_ns, to_ns)| {
+    let mut measured = vec![Turn::default(); turns];
+    for (turn, place, from_ns, to_ns) in windows {
         let sender = reports[0].between(from_ns, to_ns);
         let receiver = reports[1].between(from_ns, to_ns);
-        let rate = receiver.handled / (to_ns - from_ns) as f64;
-        let cpu_ns = sender.cpu_ns / sender.sent + receiver.cpu_ns / receiver.handled;
-        (with, rate, cpu_ns)
-    });
-    let figures: Vec<_> = figures.collect();
-    let ratios = figures.chunks_exact(2).map(|pair| {
-        let (with, without) = if pair[0].0 {
-            (pair[0], pair[1])
-        } else {
-            (pair[1], pair[0])
-        };
-        (with.1 / without.1, with.2 / without.2)
-    });
-    Ok(ratios.collect())
+        measured[turn].messages_per_ns[place] = receiver.handled / (to_ns - from_ns) as f64;
+        measured[turn].cpu_ns[place] =
+            sender.cpu_ns / sender.sent + receiver.cpu_ns / receiver.handled;
+    }
+    Ok(measured)
 }
 
 /// How long so many snapshots of a mesh with a little traffic took, from asking the collector

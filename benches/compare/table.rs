@@ -110,3 +110,18 @@ fn aims(out: &mut String, findings: &[Finding]) -> std::fmt::Result {
     }
     Ok(())
 }
+
+/// Why a run says nothing.
+pub(crate) fn void(known: &Known) -> String {
+    let Known {
+        case,
+        cpu_ns,
+        known_cpu_ns,
+        ratio,
+        ..
+    } = known;
+    format!(
+        "this run is VOID: the baseline '{case}' cost {cpu_ns:.0} ns of CPU a message, {ratio:.2} \
+         times the {known_cpu_ns:.0} ns that are known of it: the machine was busy, or is another"
+    )
+}

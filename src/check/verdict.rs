@@ -51,7 +51,7 @@ impl Verdict {
         Self::new(name, Answer::No, evidence)
     }
 
-    pub(super) fn unknown(name: &'static str, reason: impl Into<String>) -> Self {
+    pub(crate) fn unknown(name: &'static str, reason: impl Into<String>) -> Self {
         Self::new(name, Answer::Unknown, reason.into())
     }
 

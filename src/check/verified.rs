@@ -24,7 +24,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::judge::{Cut, Totals, aborted, inconsistent, judge, totals};
-use super::verdict::Verdicts;
+use super::verdict::{Verdict, Verdicts};
 use crate::protocol::ids::{Generation, SnapshotId};
 use crate::protocol::mode::Mode;
 use crate::protocol::records::Manifest;
@@ -98,6 +98,14 @@ impl Verified {
             reason: Some(reason.to_owned()),
             ..Self::new(manifest, aborted(reason))
         }
+    }
+
+    /// The result with one more verdict.
+    #[must_use]
+    pub fn with(mut self, verdict: Verdict) -> Self {
+        self.verdicts.0.push(verdict);
+        self.holds = self.verdicts.hold();
+        self
     }
 
     /// Which snapshot it is, and how it was taken and ended.

@@ -22,6 +22,7 @@ use crate::audit::AuditError;
 use crate::job::JobError;
 use crate::protocol::ids::SnapshotId;
 use crate::store::StoreError;
+use crate::trace::TraceError;
 
 pub(in crate::control) use ask::connect;
 pub use ask::{restore, snapshot, status, stop_with_snapshot};
@@ -90,6 +91,12 @@ pub enum CommandError {
     /// No such snapshot id.
     #[error("'{0}' is no snapshot id such as s42: 'cutline list' shows them")]
     NoId(String),
+    /// No such generation.
+    #[error("'{0}' is no generation such as g3")]
+    NoGeneration(String),
+    /// A trace cannot be read.
+    #[error(transparent)]
+    Trace(TraceError),
     /// A signal cannot be sent.
     #[error("cannot signal {who} (pid {pid})")]
     Signal {
@@ -116,6 +123,15 @@ impl From<StoreError> for CommandError {
         match error {
             StoreError::Missing { .. } => Self::No(error.to_string()),
             error => Self::Store(error),
+        }
+    }
+}
+
+impl From<TraceError> for CommandError {
+    fn from(error: TraceError) -> Self {
+        match error {
+            TraceError::None(_) | TraceError::NoGeneration { .. } => Self::No(error.to_string()),
+            error => Self::Trace(error),
         }
     }
 }
@@ -193,7 +209,7 @@ impl Progress<'_> {
 }
 
 /// A snapshot's id as a person types it: `s42` or `42`.
-fn id(text: &str) -> Result<SnapshotId, CommandError> {
+pub(in crate::control) fn id(text: &str) -> Result<SnapshotId, CommandError> {
     let bare = || text.parse().ok().map(SnapshotId::new);
     text.parse()
         .ok()

@@ -56,6 +56,15 @@ impl Place {
         }
     }
 
+    /// The same, but for a directory that a command names itself.
+    #[must_use]
+    pub fn at(&self, directory: Option<PathBuf>) -> Self {
+        Self {
+            dir: directory.or_else(|| self.dir.clone()),
+            job: self.job.clone(),
+        }
+    }
+
     /// The job that is meant, with its directory.
     ///
     /// # Errors

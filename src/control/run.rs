@@ -1,8 +1,8 @@
 //! `cutline run`: takes a scenario to its end, and says how it came out.
 //!
-//! On real processes the job runs under the same supervisor as under `cutline up`, in a fresh directory. Beside it
-//! an engine goes through the steps. When it is through everything is stopped, and every complete
-//! snapshot is read back from the store and judged.
+//! On real processes the job runs under the same supervisor as under `cutline up`, in a fresh
+//! directory. Beside it an engine goes through the steps. When it is through everything is stopped,
+//! and every complete snapshot is read back from the store and judged.
 
 mod conditions;
 mod observed;

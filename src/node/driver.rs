@@ -17,7 +17,7 @@ use crate::hold::Point;
 use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::events::{Order, Report};
-use crate::protocol::frame::Greeting;
+use crate::protocol::frame::{Frame, Greeting};
 use crate::protocol::ids::ChannelId;
 use crate::protocol::{Effect, Input, Process};
 
@@ -103,6 +103,7 @@ impl<A: Application> Driver<A> {
                 }
             };
             let tick_due = self.tick_at().filter(|_| !busy);
+            let strikes = self.strikes_at();
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
@@ -116,6 +117,7 @@ impl<A: Application> Driver<A> {
                 },
                 result = self.parts.recv() => self.step(result),
                 _ = clock.tick() => self.tell_time(),
+                () = until(strikes) => self.tell_time(),
                 event = self.streams.recv() => match event {
                     Some(event) => self.carried(event),
                     None => break,
@@ -203,6 +205,13 @@ impl<A: Application> Driver<A> {
         matches!(self.process.pace(), Some(Pace::After(_))).then_some(self.tick_due)
     }
 
+    /// When the limit of a snapshot strikes: the clock alone would be late by up to its step.
+    /// Where time is released by hand, it is not for the clock to strike.
+    fn strikes_at(&self) -> Option<Instant> {
+        let strikes_ms = self.process.strikes_ms().filter(|_| self.gate.is_none())?;
+        self.started.checked_add(Duration::from_millis(strikes_ms))
+    }
+
     fn tell_time(&mut self) {
         self.break_as_ordered();
         if self.gate.is_some() {
@@ -243,6 +252,10 @@ impl<A: Application> Driver<A> {
                 self.step(Input::Greeted(channel, generation, greeting));
             }
             Event::Arrived(channel, generation, frame) => {
+                if matches!(frame, Frame::Marker(_)) {
+                    // How long a snapshot takes is measured from here.
+                    self.tell_time();
+                }
                 self.step(Input::Arrived(channel, generation, frame));
             }
             Event::Heard(channel, generation, feedback) => {
@@ -265,8 +278,10 @@ impl<A: Application> Driver<A> {
                 if let Some(addresses) = addresses {
                     self.addresses = addresses;
                 }
-                if matches!(directive.order, Order::Prepare(..)) {
-                    self.parts.hold().at(Point::Prepared);
+                match directive.order {
+                    Order::Prepare(..) => self.parts.hold().at(Point::Prepared),
+                    Order::Trigger(..) => self.tell_time(),
+                    _ => {}
                 }
                 self.step(Input::Directive(directive));
             }

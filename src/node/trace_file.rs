@@ -1,7 +1,7 @@
 //! The trace of a node on its way to the disk, off the handling thread.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -75,11 +75,8 @@ fn write_all(mut writer: Writer, waiting: &Receiver<Entry>) {
     let mut written = || {
         while let Ok(first) = waiting.recv() {
             write(&mut writer, first)?;
-            loop {
-                match waiting.try_recv() {
-                    Ok(next) => write(&mut writer, next)?,
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-                }
+            while let Ok(next) = waiting.try_recv() {
+                write(&mut writer, next)?;
             }
             writer.flush()?;
         }

@@ -12,6 +12,7 @@ pub(super) use inbox::Inbox;
 pub use outbox::Outbox;
 pub(super) use outbox::Overtaken;
 
+use super::frame::BATCH_BYTES;
 use super::ids::{MarkerOrdinal, MessageNumber};
 
 /// How much of a channel may be under way or waiting.
@@ -19,11 +20,13 @@ use super::ids::{MarkerOrdinal, MessageNumber};
 pub struct Limits {
     /// Messages that may be on the wire or in an inbox. 8,192 cost no throughput; 1,024 do.
     pub window_messages: u64,
-    /// The same in bytes; never less than the longest message takes.
+    /// The same in bytes; never less than the longest message takes. A marker waits behind it,
+    /// and more than this only empties the processor's caches.
     pub window_bytes: u64,
     /// The longest message.
     pub message_bytes_max: u64,
-    /// What may wait in an outbox before its process stops taking messages and starting work.
+    /// What may wait in an outbox before its process stops taking messages and starting work. One
+    /// batch keeps a stream busy; more only makes markers wait longer behind it.
     pub outbox_bytes: u64,
     /// What may wait in an outbox on a cycle, where handling cannot stop: the node ends over it.
     pub outbox_bytes_max: u64,
@@ -35,9 +38,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             window_messages: 8192,
-            window_bytes: 4 * 1024 * 1024,
+            window_bytes: 2 * 1024 * 1024,
             message_bytes_max: 1024 * 1024,
-            outbox_bytes: 1024 * 1024,
+            outbox_bytes: BATCH_BYTES as u64,
             outbox_bytes_max: 256 * 1024 * 1024,
             recording_bytes_max: 64 * 1024 * 1024,
         }

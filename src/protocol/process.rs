@@ -2,14 +2,17 @@
 //!
 //! # The algorithm
 //!
-//! For process *p* and snapshot *s* (Chandy and Lamport, *Distributed Snapshots*, 1985, section 3):
+//! For process *p* and snapshot *s* (Chandy and Lamport, *Distributed Snapshots*, 1985, section 3,
+//! for the mode `classic`; the manual's section *Modes* for the others):
 //!
-//! 1. **Open.** The first marker of *s* to reach the head of an inbox, or the trigger at an
-//!    initiator, opens *s* at *p*.
-//! 2. **Record**, in one indivisible step: take the local state; put the marker on every output
-//!    (*marker-sending rule*); open the recording of every input.
+//! 1. **Open.** The first marker of *s* off the wire, or the trigger at an initiator, opens *s* at
+//!    *p*. A marker counts when it reaches the head of its inbox, or at once if it may overtake.
+//! 2. **Record**, when the mode says so, in one indivisible step: take the local state; put the
+//!    marker on every output (*marker-sending rule*), at the front if it may overtake; release held
+//!    channels; open the recording of every input.
 //! 3. **Channel states.** For every input, what is in its inbox ahead of the marker begins its
-//!    recording, and what arrives up to the marker is appended (*marker-receiving rule*).
+//!    recording, and what arrives up to the marker is appended (*marker-receiving rule*). What the
+//!    marker overtook in an outbox is the sender's share.
 //! 4. **Close.** An input closes when its marker comes. The part is complete when every input is
 //!    closed and every marker has been handed to the driver; it counts when it is on disk.
 //!
@@ -20,7 +23,8 @@
 //!
 //! [`Process::step`] takes one [`Input`] and appends [`Effect`]s, whose order is the algorithm.
 //! Between steps the driver asks what can be done: [`pressing`](Process::pressing) or
-//! [`writable`](Process::writable), [`takable`](Process::takable), [`pace`](Process::pace).
+//! [`writable`](Process::writable), [`takable`](Process::takable), [`pace`](Process::pace),
+//! [`strikes_ms`](Process::strikes_ms).
 
 mod channels;
 mod restart;
@@ -232,19 +236,6 @@ impl<A: Application> Process<A> {
         inputs.map(|(_, inbox)| inbox.channel())
     }
 
-    /// The inputs that are held: their markers have come, others' have not.
-    pub fn held(&self) -> impl Iterator<Item = ChannelId> + '_ {
-        let inputs = self.inboxes.iter().enumerate();
-        let held = inputs.filter(|(input, _)| self.is_held(*input));
-        held.map(|(_, inbox)| inbox.channel())
-    }
-
-    /// When the limit of a snapshot strikes next, on the clock of [`Input::Time`].
-    pub fn strikes_ms(&self) -> Option<u64> {
-        let recordings = self.recordings.values();
-        recordings.filter_map(Recording::strikes_ms).min()
-    }
-
     /// When the application wants its next tick; `None` while it may not start new work.
     pub fn pace(&self) -> Option<Pace> {
         let running = matches!(self.phase, Phase::Running(_));
@@ -291,12 +282,6 @@ impl<A: Application> Process<A> {
             Phase::Idle | Phase::Loading(..) => None,
             Phase::Prepared(generation) | Phase::Running(generation) => Some(generation),
         }
-    }
-
-    /// Held by the snapshot that closed it, and by no other: with that recording it is released.
-    fn is_held(&self, input: usize) -> bool {
-        let mut recordings = self.recordings.values();
-        recordings.any(|recording| recording.holds(input))
     }
 
     fn hello(&self, generation: Generation) -> Hello {

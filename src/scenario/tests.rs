@@ -246,7 +246,11 @@ fn the_examples_of_the_page_make_sense() {
     let mut count = 0;
     for text in page.split("```toml\n").skip(1) {
         let text = text.split("```").next().expect("the block has an end");
-        Scenario::parse(text, &examples).unwrap_or_else(|error| panic!("{error} in\n{text}"));
+        let file = Text {
+            origin: &examples,
+            text,
+        };
+        Source::parse(file).unwrap_or_else(|error| panic!("{error} in\n{text}"));
         count += 1;
     }
     assert!(count >= 2, "the page has examples");

@@ -155,7 +155,7 @@ impl<'s> Conductor<'s> {
     }
 
     pub(super) fn ended_early<A: Application>(
-        &mut self,
+        &self,
         simulation: &mut Simulation<'_, A>,
         ended: Result<(), String>,
     ) {
@@ -169,7 +169,7 @@ impl<'s> Conductor<'s> {
         ));
     }
 
-    pub(super) fn too_long<A: Application>(&mut self, simulation: &mut Simulation<'_, A>) {
+    pub(super) fn too_long<A: Application>(&self, simulation: &mut Simulation<'_, A>) {
         let line = self.line;
         let timeout = humantime::format_duration(self.scenario.timeout);
         simulation.fail(format!(

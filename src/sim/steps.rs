@@ -247,12 +247,7 @@ impl<'s, A: Application> Simulation<'_, A> {
     }
 
     /// What is next for a step whose question has been answered.
-    fn asked(
-        &mut self,
-        asker: RequestId,
-        wait: bool,
-        collector: u64,
-    ) -> Option<(Going<'s>, Ended)> {
+    fn asked(&self, asker: RequestId, wait: bool, collector: u64) -> Option<(Going<'s>, Ended)> {
         let ended = match self.world.answer(asker) {
             Some(Ok(Answer::Begun(snapshot))) if wait => {
                 return Some((Going::Ending(*snapshot, collector), None));
@@ -265,7 +260,7 @@ impl<'s, A: Application> Simulation<'_, A> {
         Some((Going::Done, Some(ended)))
     }
 
-    fn ending(&mut self, snapshot: SnapshotId, collector: u64) -> Ended {
+    fn ending(&self, snapshot: SnapshotId, collector: u64) -> Ended {
         if self.seen.complete.contains(&snapshot) {
             return Some(Ok(()));
         }

@@ -5,9 +5,9 @@ use std::hash::{Hash, Hasher};
 use super::World;
 
 impl<A> World<A> {
-    /// What decides the future. The job never changes; what was noticed, answered, touched or traced
-    /// is told to those who watch and comes back to nobody. Time is part of it, but moves only when it is
-    /// chosen to: [`Fault::Pass`](super::Fault::Pass).
+    /// What decides the future. The job never changes; what was noticed, answered, touched or
+    /// traced is told to those who watch and comes back to nobody. Time is part of it, but moves
+    /// only when it is chosen to: [`Fault::Pass`](super::Fault::Pass).
     fn decisive(&self) -> impl Hash + Eq + '_
     where
         A: Hash + Eq,

@@ -260,7 +260,7 @@ async fn an_aborted_snapshot_is_not_complete_and_says_why() {
     assert!(
         verified
             .to_string()
-            .starts_with("s1 of g1, aborted: bob was lost\n")
+            .starts_with("s1 of g1, classic, aborted: bob was lost\n")
     );
 }
 

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 
 use super::{CommandError, Progress, Reply, id};
+use crate::apps::BuiltIn;
 use crate::control::place::Place;
+use crate::control::traces::verdict;
 use crate::control::view::{Format, ListView, ShowView, VerifyView, View as _};
 use crate::job::Job;
 use crate::protocol::ids::SnapshotId;
@@ -147,7 +149,19 @@ pub(in crate::control) async fn verify_all(
         let mut judged = Vec::with_capacity(chosen.len());
         for &snapshot in chosen {
             match store::verify(store, job.topology(), snapshot).await {
-                Ok(verified) => judged.push(verified),
+                Ok(verified) => {
+                    let judging = (snapshot, verified.generation);
+                    let replayed = match verified.outcome {
+                        "complete" => {
+                            verdict::<BuiltIn>(job, job.directory(), store, judging).await
+                        }
+                        _ => None,
+                    };
+                    judged.push(match replayed {
+                        Some(verdict) => verified.with(verdict),
+                        None => verified,
+                    });
+                }
                 Err(StoreError::Missing { .. }) if is_retired(store, snapshot).await => {}
                 Err(error) => return Err(error.into()),
             }

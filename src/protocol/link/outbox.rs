@@ -1,13 +1,13 @@
 //! The sender's end of a channel: what was sent and is not acknowledged.
 
+mod traced;
+
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 
 use super::{Breach, Limits};
 use crate::protocol::application::SendError;
-use crate::protocol::clock::Clock;
 use crate::protocol::frame::{BATCH_BYTES, Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber, SnapshotId};
 use crate::protocol::mode::Taking;
@@ -149,33 +149,6 @@ impl Outbox {
             });
         }
         Ok(())
-    }
-
-    /// An event with this clock begins: what it sends is told apart from what was sent before.
-    pub(in crate::protocol) fn stamp(&mut self, clock: &Arc<Clock>) {
-        self.seal();
-        self.stamp = Some(Stamp {
-            clock: clock.clone(),
-            sent: Vec::new(),
-        });
-    }
-
-    /// What was sent since the last stamp.
-    pub(in crate::protocol) fn take_sent(&mut self) -> Vec<Sent> {
-        let stamp = self.stamp.as_mut();
-        stamp.map_or_else(Vec::new, |stamp| std::mem::take(&mut stamp.sent))
-    }
-
-    /// Everything that waits, for one who has no channel to put it on.
-    pub(in crate::protocol) fn take_all(&mut self) -> Vec<Batch> {
-        self.seal();
-        self.queued_bytes = 0;
-        let waiting = self.queue.drain(..);
-        let batches = waiting.filter_map(|frame| match frame {
-            Frame::Messages(batch) => Some(batch),
-            Frame::Marker(_) => None,
-        });
-        batches.collect()
     }
 
     /// Marker-sending rule: the marker goes behind every message sent before the state was

@@ -13,6 +13,29 @@ use crate::protocol::recording::Recording;
 const RECORDINGS_MAX: usize = 64;
 
 impl<A: Application> Process<A> {
+    /// The inputs that are held: their markers have come, others' have not.
+    pub fn held(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let inputs = self.inboxes.iter().enumerate();
+        let held = inputs.filter(|(input, _)| self.is_held(*input));
+        held.map(|(_, inbox)| inbox.channel())
+    }
+
+    /// When the limit of a snapshot strikes next, on the clock of [`Input::Time`]; not before the
+    /// process runs.
+    ///
+    /// [`Input::Time`]: crate::protocol::Input::Time
+    pub fn strikes_ms(&self) -> Option<u64> {
+        self.running()?;
+        let recordings = self.recordings.values();
+        recordings.filter_map(Recording::strikes_ms).min()
+    }
+
+    /// Held by the snapshot that closed it, and by no other: with that recording it is released.
+    pub(super) fn is_held(&self, input: usize) -> bool {
+        let mut recordings = self.recordings.values();
+        recordings.any(|recording| recording.holds(input))
+    }
+
     /// The trigger at an initiator. If a marker was faster it may have nothing left to do.
     pub(super) fn trigger(
         &mut self,
