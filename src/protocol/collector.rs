@@ -169,6 +169,8 @@ impl Collector {
             }
             CollectorInput::Heartbeat(process, incarnation) => {
                 self.members.heard(process, incarnation, self.now_ms);
+                // Nothing follows from it, and it is what is heard most often.
+                return;
             }
             CollectorInput::Gone(process, incarnation) => {
                 self.gone(process, incarnation, effects);

@@ -39,6 +39,9 @@ pub enum TopologyError {
 pub struct Topology {
     names: Vec<String>,
     channels: Vec<ChannelId>,
+    /// The same channels, by where they lead to.
+    inward: Vec<ChannelId>,
+    fingerprint: u32,
     /// The strongly connected component of each process.
     component: Vec<u32>,
     roots: Vec<ProcessId>,
@@ -85,7 +88,11 @@ impl Topology {
             }
         }
         let roots = roots(&components, &component, &channels);
+        let mut inward = channels.clone();
+        inward.sort_by_key(|channel| (channel.to, *channel));
         let mut topology = Self {
+            fingerprint: fingerprint(&names, &channels),
+            inward,
             names,
             channels,
             component,
@@ -114,17 +121,22 @@ impl Topology {
 
     /// The channels that lead to a process, in order.
     pub fn inputs(&self, process: ProcessId) -> Vec<ChannelId> {
-        let to_it = self.channels.iter().filter(|channel| channel.to == process);
-        to_it.copied().collect()
+        let begin = self.inward.partition_point(|channel| channel.to < process);
+        let rest = self.inward[begin..].iter();
+        rest.take_while(|channel| channel.to == process)
+            .copied()
+            .collect()
     }
 
     /// The channels that lead from a process, in order.
     pub fn outputs(&self, process: ProcessId) -> Vec<ChannelId> {
-        let from_it = self
+        let begin = self
             .channels
-            .iter()
-            .filter(|channel| channel.from == process);
-        from_it.copied().collect()
+            .partition_point(|channel| channel.from < process);
+        let rest = self.channels[begin..].iter();
+        rest.take_while(|channel| channel.from == process)
+            .copied()
+            .collect()
     }
 
     /// The name of a process.
@@ -187,16 +199,20 @@ impl Topology {
     }
 
     /// Tells topologies apart in handshakes and in what is stored.
-    pub fn fingerprint(&self) -> u32 {
-        let mut text = String::new();
-        for name in &self.names {
-            let _ = writeln!(text, "{name}");
-        }
-        for channel in &self.channels {
-            let _ = writeln!(text, "{channel}");
-        }
-        crc32c::crc32c(text.as_bytes())
+    pub const fn fingerprint(&self) -> u32 {
+        self.fingerprint
     }
+}
+
+fn fingerprint(names: &[String], channels: &[ChannelId]) -> u32 {
+    let mut text = String::new();
+    for name in names {
+        let _ = writeln!(text, "{name}");
+    }
+    for channel in channels {
+        let _ = writeln!(text, "{channel}");
+    }
+    crc32c::crc32c(text.as_bytes())
 }
 
 fn graph(processes: usize, channels: &[ChannelId]) -> DiGraph<(), ()> {

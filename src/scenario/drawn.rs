@@ -46,7 +46,8 @@ pub(super) fn text(random: &Random, seed: u64) -> String {
             drawing.wait(&format!("{{ time = \"{pause_ms}ms\" }}"));
         }
     }
-    drawing.wait("{ running = true }");
+    // Long enough for whoever was paused to be missed, and to come back.
+    drawing.wait("{ running = true, time = \"5s\" }");
     if !drawing.is_hasty {
         drawing.step("snapshot", "wait = true");
         drawing.step("expect", "that = { snapshots = \">= 1\" }");
@@ -212,12 +213,15 @@ impl Drawing {
                 self.step("kill", &at("collector", point));
             }
             "kill-at-restore" => {
+                // A restore that is under way already may have come by the point.
+                self.wait("{ running = true }");
                 let point = self.pick(&RESTORE_POINTS);
                 self.step("kill", &at(&one, point));
                 let other = self.another(&one);
                 self.step("kill", &format!("process = \"{other}\"\ntogether = true"));
             }
             "kill-collector-at-restore" => {
+                self.wait("{ running = true }");
                 self.step("kill", &at("collector", "generation"));
                 self.step("kill", &format!("process = \"{one}\"\ntogether = true"));
             }
