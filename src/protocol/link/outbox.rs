@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 
 use bytes::{BufMut, BytesMut};
 
-
 use super::{Breach, Limits};
 use crate::protocol::application::SendError;
 use crate::protocol::frame::{BATCH_BYTES, Batch, Credit, Feedback, Frame, LENGTH_BYTES, Marker};
