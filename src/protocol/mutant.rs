@@ -1,7 +1,7 @@
 //! Small wrong protocols, to show that some test sees each of them: a test that no wrong protocol
 //! fails proves nothing.
 //!
-//! Each is one line where the core asks [`is`]. Without the feature `mutants`, which nothing that
+//! Each is one line where the core asks `is`. Without the feature `mutants`, which nothing that
 //! is released has, that is `false` at compile time and nothing of it is left. With it, one is
 //! chosen for the whole program before its first test, by name.
 

@@ -5,7 +5,7 @@
 //! too, and so are the start of a generation and its end. What is given to the application is
 //! written down completely, so that doing it again leads to the same states and messages.
 //!
-//! The [`Tracer`] keeps the process's vector clock. It ticks with every event; messages carry the
+//! The `Tracer` keeps the process's vector clock. It ticks with every event; messages carry the
 //! clock of the event that sent them. Without a tracer nothing of this exists.
 
 use std::sync::Arc;

@@ -29,7 +29,7 @@ fn explore(name: &str) {
     let checker = checker.timeout(PATIENCE);
     let checker = checker.finish_when(HasDiscoveries::AnyFailures);
     let checker = checker.spawn_bfs().join();
-    for (wrong, path) in checker.discoveries() {
+    if let Some((wrong, path)) = checker.discoveries().into_iter().next() {
         let last = path.last_state().clone();
         let steps = path.into_actions();
         let steps: Vec<_> = steps.iter().map(describe).collect();

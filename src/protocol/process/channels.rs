@@ -10,7 +10,8 @@ use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::trace::What;
 
 impl<A: Application> Process<A> {
-    /// The channels on which a step [`Input::Writable`] has something to say.
+    /// The channels on which a step [`Writable`](crate::protocol::Input::Writable) has something to
+    /// say.
     pub fn writable(&self) -> impl Iterator<Item = ChannelId> + '_ {
         let inputs = self.inboxes.iter().filter(|inbox| inbox.owes_feedback());
         self.writable_outputs().chain(inputs.map(Inbox::channel))
