@@ -273,7 +273,11 @@ impl Store {
         };
         match self.begun(snapshot).await {
             Ok(begun) => Ok(Some((begun, manifest))),
-            Err(StoreError::Missing { .. }) if manifest.is_none() => Ok(None),
+            // A deletion was faster than this look, unless the manifest is there still.
+            Err(error @ StoreError::Missing { .. }) => match self.manifest(snapshot).await {
+                Err(StoreError::Missing { .. }) => Ok(None),
+                _ => Err(error),
+            },
             Err(error) => Err(error),
         }
     }

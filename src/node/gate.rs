@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_deed_reads_back_from_its_line() {
-        let channel: ChannelId = "p0→p1#2".parse().unwrap();
+        let channel: ChannelId = "p1→p2#2".parse().unwrap();
         let deeds = [
             Deed::Send(channel),
             Deed::Arrive(channel),
