@@ -54,8 +54,7 @@ pub struct Job {
     pub policy: Policy,
 }
 
-/// A job in memory. Two are equal if they have the same future: what has been told of their past,
-/// in notices and answers, does not count.
+/// A job in memory. Two are equal if they have the same future.
 #[derive(Clone, Debug)]
 pub struct World<A> {
     job: Job,

@@ -19,7 +19,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 const THREADS: usize = 2;
 
 /// A world that takes longer has been made too large, or has no end.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn explore(name: &str) {
     choose_mutant();
