@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::{Limits, Outbox};
 use crate::protocol::application::SendError;
 use crate::protocol::clock::Clock;
+use crate::protocol::frame::LENGTH_BYTES;
 use crate::protocol::ids::ChannelId;
 use crate::protocol::trace::Sent;
 
@@ -114,7 +115,16 @@ impl Outboxes {
             let clock = clock.clone();
             self.change(place, |outbox| outbox.stamp(&clock));
         }
-        self.change(place, |outbox| outbox.push(message))
+        let outbox = &mut self.outboxes[place];
+        let before = outbox.queued_bytes();
+        let after = before + (LENGTH_BYTES + message.len()) as u64;
+        if before == 0 || after > self.bytes.min(self.bytes_max) {
+            return self.change(place, |outbox| outbox.push(message));
+        }
+        // Behind another message and within the bound, as most are, it is only counted.
+        outbox.push(message)?;
+        self.sum.sent += 1;
+        Ok(())
     }
 
     /// An event with this clock begins, which what it sends carries.
