@@ -204,9 +204,8 @@ impl<A: Application> World<A> {
 
     /// Whether everyone runs, by the collector's account.
     pub fn is_running(&self) -> bool {
-        self.collector
-            .as_ref()
-            .is_some_and(|collector| collector.status().phase == "running")
+        let collector = self.collector.as_ref();
+        collector.is_some_and(|collector| collector.phase() == "running")
     }
 
     /// Whether what the sender of a channel hears next is the answer to its hello.

@@ -1,5 +1,6 @@
 //! Channels as people write them, and whole topologies by one word.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::refusal::list;
@@ -124,8 +125,9 @@ impl Kind {
             Self::Line => (1..count).map(|to| (to - 1, to)).collect(),
             Self::Star => (1..count).flat_map(|leaf| [(0, leaf), (leaf, 0)]).collect(),
             Self::Random { seed, edges } => {
-                let free = pairs(count).filter(|&(from, to)| to != (from + 1) % count);
-                ring().chain(pick(free.collect(), edges, seed)?).collect()
+                let picked = pick(count * (count - 2), edges, seed)?.into_iter();
+                let free = picked.map(|place| off_the_ring(count, place));
+                ring().chain(free).collect()
             }
         };
         let link = |(from, to): (usize, usize)| Link::new(&*processes[from], &*processes[to]);
@@ -167,24 +169,34 @@ fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).flat_map(row).filter(|(from, to)| from != to)
 }
 
-/// So many of these, chosen by the seed: the first steps of a Fisher–Yates shuffle.
-fn pick<T>(mut from: Vec<T>, count: usize, seed: u64) -> Result<Vec<T>, (String, String)> {
-    if count > from.len() {
-        let problem = format!(
-            "edges = {count}, and only {} are not in the ring",
-            from.len()
-        );
+/// Of all pairs that are not on the ring, in order, the one at a place.
+fn off_the_ring(count: usize, place: usize) -> (usize, usize) {
+    let (from, to) = (place / (count - 2), place % (count - 2));
+    let next = (from + 1) % count;
+    // Two are left out: the place itself and its next.
+    let to = to + usize::from(to >= from.min(next));
+    (from, to + usize::from(to >= from.max(next)))
+}
+
+/// So many of the places in a list of this length, chosen by the seed: the first steps of a
+/// Fisher–Yates shuffle. Only what has moved is written down, for there may be many more places
+/// than there is memory.
+fn pick(length: usize, count: usize, seed: u64) -> Result<Vec<usize>, (String, String)> {
+    if count > length {
+        let problem = format!("edges = {count}, and only {length} are not in the ring");
         return Err((problem, "give fewer edges, or use the topology mesh".into()));
     }
     let mut random = SplitMix64(seed);
-    for place in 0..count {
-        let left = (from.len() - place) as u64;
+    let mut moved: BTreeMap<usize, usize> = BTreeMap::new();
+    let picked = (0..count).map(|place| {
+        let left = (length - place) as u64;
         // The bias of the remainder is below 2^-32, and only the look of a graph hangs on it.
         let chosen = usize::try_from(random.next() % left).expect("less than a length");
-        from.swap(place, place + chosen);
-    }
-    from.truncate(count);
-    Ok(from)
+        let here = moved.get(&place).copied().unwrap_or(place);
+        let there = moved.insert(place + chosen, here);
+        there.unwrap_or(place + chosen)
+    });
+    Ok(picked.collect())
 }
 
 /// Steele, Lea and Flood's generator: the same seed gives the same graph on every machine.
@@ -279,6 +291,26 @@ mod tests {
             30,
             "up to a mesh"
         );
+    }
+
+    #[test]
+    fn what_is_picked_is_what_a_shuffle_of_the_whole_list_brings_to_the_front() {
+        for (count, seed) in [(3, 1), (4, 2), (7, 3), (7, 4)] {
+            let mut list: Vec<_> = pairs(count)
+                .filter(|&(from, to)| to != (from + 1) % count)
+                .collect();
+            let picked = pick(list.len(), list.len(), seed).unwrap().into_iter();
+            let picked: Vec<_> = picked.map(|place| off_the_ring(count, place)).collect();
+            let mut random = SplitMix64(seed);
+            for place in 0..list.len() {
+                let left = (list.len() - place) as u64;
+                list.swap(
+                    place,
+                    place + usize::try_from(random.next() % left).unwrap(),
+                );
+            }
+            assert_eq!(picked, list, "{count} by seed {seed}");
+        }
     }
 
     #[test]

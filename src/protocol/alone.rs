@@ -8,14 +8,14 @@ use super::application::{Application, Outputs, Refusal, Setup};
 use super::cut::Restored;
 use super::frame::Batch;
 use super::ids::{ChannelId, MessageNumber};
-use super::link::{Limits, Outbox};
+use super::link::{Limits, Outbox, Outboxes};
 use super::trace::What;
 
 /// One process's application, run again.
 #[derive(Debug)]
 pub struct Alone<A> {
     application: A,
-    outboxes: Vec<Outbox>,
+    outboxes: Outboxes,
 }
 
 /// A message that it sent.
@@ -60,7 +60,7 @@ impl<A: Application> Alone<A> {
         let outboxes = outboxes.map(|(channel, sent)| Outbox::new(channel, sent, &[], limits));
         Self {
             application,
-            outboxes: outboxes.collect(),
+            outboxes: Outboxes::new(outboxes.collect(), |_| false, limits),
         }
     }
 
@@ -78,9 +78,9 @@ impl<A: Application> Alone<A> {
             What::Start { .. } | What::Record { .. } | What::End { .. } => {}
         }
         let mut sent = Vec::new();
-        for outbox in &mut self.outboxes {
-            let channel = outbox.channel();
-            for batch in outbox.take_all() {
+        for place in 0..self.outboxes.len() {
+            let channel = self.outboxes[place].channel();
+            for batch in self.outboxes.change(place, Outbox::take_all) {
                 sent.extend(messages(channel, &batch));
             }
         }

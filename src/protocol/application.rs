@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::ids::{ChannelId, ProcessId};
-use super::link::Outbox;
+use super::link::{Outbox, Outboxes};
 use super::topology::Topology;
 
 /// Amounts by name, such as `money`: what an application says is neither made nor destroyed.
@@ -82,11 +82,11 @@ pub enum SendError {
 
 /// Where an application sends while it handles something.
 pub struct Outputs<'a> {
-    outboxes: &'a mut [Outbox],
+    outboxes: &'a mut Outboxes,
 }
 
 impl<'a> Outputs<'a> {
-    pub(super) fn new(outboxes: &'a mut [Outbox]) -> Self {
+    pub(super) fn new(outboxes: &'a mut Outboxes) -> Self {
         Self { outboxes }
     }
 
@@ -101,11 +101,9 @@ impl<'a> Outputs<'a> {
     /// If there is no such output or the message is over the job's `message_bytes_max`; nothing
     /// is sent then.
     pub fn send(&mut self, channel: ChannelId, message: &[u8]) -> Result<(), SendError> {
-        let place = self
-            .outboxes
-            .binary_search_by_key(&channel, Outbox::channel);
-        let place = place.map_err(|_| SendError::NoSuchOutput(channel))?;
-        self.outboxes[place].push(message)
+        let place = self.outboxes.place(channel);
+        let place = place.ok_or(SendError::NoSuchOutput(channel))?;
+        self.outboxes.push(place, message)
     }
 
     /// The same to a neighbour, over the first channel that leads to it.
@@ -113,14 +111,13 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn send_to(&mut self, to: ProcessId, message: &[u8]) -> Result<(), SendError> {
-        let outbox = self
-            .outboxes
-            .iter_mut()
-            .find(|outbox| outbox.channel().to == to);
-        let nowhere = ChannelId::new(to, to);
-        outbox
-            .ok_or(SendError::NoSuchOutput(nowhere))?
-            .push(message)
+        let before = |outbox: &Outbox| outbox.channel().to < to;
+        let place = self.outboxes.partition_point(before);
+        let outbox = self.outboxes.get(place);
+        if outbox.is_none_or(|outbox| outbox.channel().to != to) {
+            return Err(SendError::NoSuchOutput(ChannelId::new(to, to)));
+        }
+        self.outboxes.push(place, message)
     }
 }
 

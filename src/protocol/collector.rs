@@ -181,19 +181,24 @@ impl Collector {
         self.advance(effects);
     }
 
+    /// How far the job is, in a word; see [`CollectorStatus::phase`].
+    pub fn phase(&self) -> &'static str {
+        match self.phase {
+            Phase::Reading | Phase::Claiming | Phase::Surveying => "starting",
+            Phase::Running if self.stopping.is_some() => "stopping",
+            Phase::Running => "running",
+            Phase::Over => "ended",
+            _ => "restoring",
+        }
+    }
+
     /// How the job stands.
     pub fn status(&self) -> CollectorStatus {
         CollectorStatus {
             term: self.term,
             generation: self.generation,
             restored: self.restored(),
-            phase: match self.phase {
-                Phase::Reading | Phase::Claiming | Phase::Surveying => "starting",
-                Phase::Running if self.stopping.is_some() => "stopping",
-                Phase::Running => "running",
-                Phase::Over => "ended",
-                _ => "restoring",
-            },
+            phase: self.phase(),
             open: self.collection.open().collect(),
             complete: self.restore_point(),
             complete_count: self.collection.complete_count,
@@ -268,8 +273,12 @@ impl Collector {
         self.said_ms = self.said_ms.max(now_ms);
         self.now_ms += passed_ms.min(GAP_MAX_MS);
         self.retry_log(effects);
-        self.look_for_losses(effects);
-        self.look_for_deadlines(effects);
+        // The time is also said before whatever is heard. Within one moment nothing is due that
+        // was not when the moment began.
+        if passed_ms > 0 {
+            self.look_for_losses(effects);
+            self.look_for_deadlines(effects);
+        }
     }
 
     fn tell(&self, process: ProcessId, order: Order, effects: &mut Vec<CollectorEffect>) {

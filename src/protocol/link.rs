@@ -6,11 +6,15 @@
 //! and is sent again exactly where it stood between two messages.
 
 mod inbox;
+mod inboxes;
 mod outbox;
+mod outboxes;
 
 pub(super) use inbox::Inbox;
+pub(super) use inboxes::Inboxes;
 pub use outbox::Outbox;
 pub(super) use outbox::Overtaken;
+pub use outboxes::Outboxes;
 
 use super::frame::BATCH_BYTES;
 use super::ids::{MarkerOrdinal, MessageNumber};

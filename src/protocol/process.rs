@@ -38,7 +38,7 @@ use super::application::{Application, Outputs, Pace, Quantities, Refusal, Setup}
 use super::events::{Effect, Holding, Input};
 use super::frame::{Frame, Hello};
 use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
-use super::link::{Inbox, Limits, Outbox};
+use super::link::{Inboxes, Limits, Outbox, Outboxes};
 use super::recording::Recording;
 use super::trace::{Tracer, What};
 
@@ -105,10 +105,8 @@ pub struct Process<A> {
     phase: Phase,
     application: Option<A>,
     pace: Pace,
-    inboxes: Vec<Inbox>,
-    outboxes: Vec<Outbox>,
-    /// For every input, the outputs that must have room before a message is taken from it.
-    gates: Vec<Vec<usize>>,
+    inboxes: Inboxes,
+    outboxes: Outboxes,
     recordings: BTreeMap<SnapshotId, Recording>,
     ended: Ended,
     now_ms: u64,
@@ -127,19 +125,12 @@ impl<A: Application> Process<A> {
     ) -> Result<Self, Refusal> {
         let initial_state = A::start(&setup)?.capture()();
         let initial = A::in_state(&setup, &initial_state);
-        let topology = setup.topology.clone();
-        let outputs = topology.outputs(setup.process);
-        let gates = topology.inputs(setup.process).into_iter().map(|input| {
-            let gates = (0..outputs.len())
-                .filter(|&output| !topology.on_common_cycle(input, outputs[output]));
-            gates.collect()
-        });
+        let processes = setup.topology.processes().len();
         let tracer = settings
             .trace
-            .then(|| Tracer::new(setup.process, topology.processes().len()));
+            .then(|| Tracer::new(setup.process, processes));
         Ok(Self {
             initial,
-            gates: gates.collect(),
             setup,
             settings,
             incarnation,
@@ -148,8 +139,8 @@ impl<A: Application> Process<A> {
             phase: Phase::Idle,
             application: None,
             pace: Pace::Now,
-            inboxes: Vec::new(),
-            outboxes: Vec::new(),
+            inboxes: Inboxes::default(),
+            outboxes: Outboxes::none(),
             recordings: BTreeMap::new(),
             ended: Ended::default(),
             now_ms: 0,
@@ -181,6 +172,7 @@ impl<A: Application> Process<A> {
             Input::Loaded(generation, restored) => self.loaded(generation, restored, effects),
             Input::Stored(snapshot, stored) => self.stored(snapshot, stored, effects),
         }
+        debug_assert!(self.is_kept_right(), "after each change of a channel");
     }
 
     /// The process this is.
@@ -220,26 +212,22 @@ impl<A: Application> Process<A> {
     /// The inputs from which a step [`Input::Take`] takes something.
     pub fn takable(&self) -> impl Iterator<Item = ChannelId> + '_ {
         let running = matches!(self.phase, Phase::Running(_));
-        let inputs = self
-            .inboxes
-            .iter()
-            .enumerate()
-            .filter(move |(input, inbox)| {
-                running
-                    && !self.is_held(*input)
-                    && match inbox.head() {
-                        None => false,
-                        Some(Frame::Marker(_)) => true,
-                        Some(Frame::Messages(_)) => self.has_room_for(*input),
-                    }
-            });
-        inputs.map(|(_, inbox)| inbox.channel())
+        let inputs = self.inboxes.filled().filter(move |&input| {
+            running
+                && !self.is_held(input)
+                && match self.inboxes[input].head() {
+                    None => false,
+                    Some(Frame::Marker(_)) => true,
+                    Some(Frame::Messages(_)) => self.has_room_for(input),
+                }
+        });
+        inputs.map(|input| self.inboxes[input].channel())
     }
 
     /// When the application wants its next tick; `None` while it may not start new work.
     pub fn pace(&self) -> Option<Pace> {
         let running = matches!(self.phase, Phase::Running(_));
-        (running && self.has_room()).then_some(self.pace)
+        (running && !self.outboxes.any_full()).then_some(self.pace)
     }
 
     /// The job it is in; `j0` until a collector has said so.
@@ -249,12 +237,12 @@ impl<A: Application> Process<A> {
 
     /// Messages handled since the job began; a restore takes it back, as it does the messages.
     pub fn handled(&self) -> u64 {
-        self.positions().map(|(_, handled)| handled.get()).sum()
+        self.inboxes.handled()
     }
 
     /// Messages sent since the job began; a restore takes it back, as it does the messages.
     pub fn sent(&self) -> u64 {
-        self.outboxes.iter().map(|outbox| outbox.sent().get()).sum()
+        self.outboxes.sent()
     }
 
     /// The sender's end of each output.
@@ -293,43 +281,18 @@ impl<A: Application> Process<A> {
         }
     }
 
-    fn input(&self, channel: ChannelId) -> Option<usize> {
-        self.inboxes
-            .binary_search_by_key(&channel, Inbox::channel)
-            .ok()
-    }
-
-    fn output(&self, channel: ChannelId) -> Option<usize> {
-        self.outboxes
-            .binary_search_by_key(&channel, Outbox::channel)
-            .ok()
-    }
-
-    /// Whether new work may start: no outbox is over its bound.
-    fn has_room(&self) -> bool {
-        let bound = self.settings.limits.outbox_bytes;
-        self.outboxes
-            .iter()
-            .all(|outbox| outbox.queued_bytes() <= bound)
-    }
-
     /// Whether a message may be taken from this input: every output that is not on a cycle with
     /// it has room. Outputs on a cycle are not waited for, as that would be waiting for oneself.
     fn has_room_for(&self, input: usize) -> bool {
-        let bound = self.settings.limits.outbox_bytes;
-        self.gates[input]
-            .iter()
-            .all(|&output| self.outboxes[output].queued_bytes() <= bound)
+        let channel = self.inboxes[input].channel();
+        let is_on_cycle = self.setup.topology.is_on_cycle(channel);
+        self.outboxes.has_room(is_on_cycle)
     }
 
     /// Handling cannot wait, so what it sends on a cycle has a last bound that ends the node.
     fn check_outboxes(&self, effects: &mut Vec<Effect>) {
         let bound = self.settings.limits.outbox_bytes_max;
-        for outbox in self
-            .outboxes
-            .iter()
-            .filter(|outbox| outbox.queued_bytes() > bound)
-        {
+        for outbox in self.outboxes.overfull() {
             let channel = self.setup.topology.channel_name(outbox.channel());
             effects.push(Effect::Fail(format!(
                 "the outbox of {channel} holds {} bytes, over outbox_bytes_max = {bound}: \

@@ -42,6 +42,7 @@ pub(super) struct Recording {
     triggered: bool,
     stage: Stage,
     inputs: Vec<InputRecording>,
+    counts: Counts,
     outputs: Vec<OutputPart>,
     /// Outputs whose marker has not been handed to the driver.
     markers_waiting: BTreeSet<ChannelId>,
@@ -63,6 +64,29 @@ struct InputRecording {
     share: Vec<Batch>,
 }
 
+/// What is asked of all inputs whenever something happens on one: it is counted, as there may be
+/// many thousands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Counts {
+    /// Those whose marker is not off the wire.
+    open: usize,
+    /// Those whose marker has come to the head of the inbox.
+    counted: usize,
+    /// Those whose marker has not, and an alignment waits for it.
+    awaited: usize,
+}
+
+impl Counts {
+    fn of(inputs: &[InputRecording]) -> Self {
+        let count = |holds: fn(&&InputRecording) -> bool| inputs.iter().filter(holds).count();
+        Self {
+            open: count(|input| input.after.is_none()),
+            counted: count(|input| input.counted),
+            awaited: count(|input| input.awaited && !input.counted),
+        }
+    }
+}
+
 impl Recording {
     /// Opens the snapshot at a process with these inputs, which an alignment waits for or not.
     pub(super) fn open(
@@ -79,6 +103,7 @@ impl Recording {
             handled: MessageNumber::default(),
             share: Vec::new(),
         });
+        let inputs: Vec<InputRecording> = inputs.collect();
         Self {
             snapshot,
             taking,
@@ -87,7 +112,8 @@ impl Recording {
             overtakes: taking.mode.overtakes(),
             triggered: false,
             stage: Stage::Waiting,
-            inputs: inputs.collect(),
+            counts: Counts::of(&inputs),
+            inputs,
             outputs: Vec::new(),
             markers_waiting: BTreeSet::new(),
             bytes: 0,
@@ -120,6 +146,7 @@ impl Recording {
     /// Marker-receiving rule, second half: the channel's state is what stood ahead of the marker.
     pub(super) fn marker_came(&mut self, input: usize, after: MessageNumber) {
         if let Some(input) = self.inputs.get_mut(input) {
+            self.counts.open -= usize::from(input.after.is_none());
             input.after = Some(after);
         }
     }
@@ -127,6 +154,10 @@ impl Recording {
     /// The marker has come to the head of its inbox.
     pub(super) fn marker_counts(&mut self, input: usize) {
         if let Some(input) = self.inputs.get_mut(input) {
+            if !input.counted {
+                self.counts.counted += 1;
+                self.counts.awaited -= usize::from(input.awaited);
+            }
             input.counted = true;
         }
     }
@@ -155,16 +186,13 @@ impl Recording {
     /// Whether it is time to take the local state. A marker that may overtake counts wherever it
     /// stands, and without a marker or a trigger there would be no recording.
     pub(super) fn is_due(&self) -> bool {
-        let awaits = |input: &InputRecording| input.awaited && !input.counted;
-        let opened = self.triggered || self.inputs.iter().any(|input| input.counted);
+        let opened = self.triggered || self.counts.counted > 0;
         self.stage == Stage::Waiting
             && (self.overtakes
                 || opened
                     && match self.taking.mode.records() {
-                        Records::AtFirstMarker => {
-                            !is(RecordsLate) || !self.inputs.iter().any(awaits)
-                        }
-                        Records::WhenAligned => !self.inputs.iter().any(awaits),
+                        Records::AtFirstMarker => !is(RecordsLate) || self.counts.awaited == 0,
+                        Records::WhenAligned => self.counts.awaited == 0,
                     })
     }
 
@@ -299,12 +327,13 @@ impl Recording {
 
     /// The part, once: when every input is closed and every marker is with the driver.
     pub(super) fn finish(&mut self, process: ProcessId, generation: Generation) -> Option<Part> {
-        let closed = self.inputs.iter().all(|input| input.after.is_some());
-        if self.stage != Stage::Open || !closed || !self.markers_waiting.is_empty() {
+        let waits = self.counts.open > 0 || !self.markers_waiting.is_empty();
+        if self.stage != Stage::Open || waits {
             return None;
         }
         self.stage = Stage::Storing;
         self.bytes = 0;
+        self.counts = Counts::default();
         if is(ForgetsChannel)
             && let Some(first) = self.inputs.first_mut()
         {
@@ -335,6 +364,11 @@ impl Recording {
             "a part is stored once, when it is whole"
         );
         self.stage = Stage::Stored(part);
+    }
+
+    /// Whether what is counted is what a look at each input finds.
+    pub(super) fn is_kept_right(&self) -> bool {
+        self.counts == Counts::of(&self.inputs)
     }
 
     /// The part on disk, to be reported again.

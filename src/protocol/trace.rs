@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::clock::Clock;
 use super::cut::Part;
 use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
-use super::link::Outbox;
+use super::link::Outboxes;
 use super::mode::Mode;
 
 /// Something that a process did.
@@ -141,20 +141,17 @@ impl Tracer {
 
     /// The next event begins; with a message it learns what the message's sender knew. What is
     /// sent from here on carries its clock.
-    pub(super) fn begin(&mut self, seen: Option<&Arc<Clock>>, outboxes: &mut [Outbox]) {
+    pub(super) fn begin(&mut self, seen: Option<&Arc<Clock>>, outboxes: &mut Outboxes) {
         if let Some(seen) = seen {
             self.clock.learn(seen);
         }
         self.clock.tick(self.process);
-        let clock = Arc::new(self.clock.clone());
-        for outbox in outboxes {
-            outbox.stamp(&clock);
-        }
+        outboxes.stamp(self.clock());
     }
 
     /// The event is over.
-    pub(super) fn end(&self, what: What, outboxes: &mut [Outbox]) -> Box<Event> {
-        let sends = outboxes.iter_mut().flat_map(Outbox::take_sent).collect();
+    pub(super) fn end(&self, what: What, outboxes: &mut Outboxes) -> Box<Event> {
+        let sends = outboxes.take_sent();
         Box::new(Event {
             process: self.process,
             generation: self.generation,
@@ -165,7 +162,7 @@ impl Tracer {
     }
 
     /// The process has begun to run.
-    pub(super) fn start(&mut self, outboxes: &mut [Outbox]) -> Box<Event> {
+    pub(super) fn start(&mut self, outboxes: &mut Outboxes) -> Box<Event> {
         self.begin(None, outboxes);
         let restored = self.restored;
         self.end(What::Start { restored }, outboxes)

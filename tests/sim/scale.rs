@@ -49,3 +49,16 @@ fn a_snapshot_takes_one_marker_for_each_channel_and_as_long_as_the_longest_way()
         "{latencies:?}"
     );
 }
+
+/// A process that looked at each of its channels whenever something happens on one would be at
+/// this for minutes.
+#[test]
+fn the_centre_of_a_large_star_takes_part_as_everyone_does() {
+    let ran = snapshot("\"star\"", 2_000);
+    let figures = &ran.outcome.figures;
+    let (id, taken) = figures.taken.iter().next().unwrap();
+    assert_eq!(taken.markers, 3_998);
+    assert!(part_bytes(&ran.outcome.world, *id) > 2_000 * 100);
+    // To the centre and back to everyone, and three operations of the store.
+    assert!(taken.latency_us < 100_000, "{taken:?}");
+}

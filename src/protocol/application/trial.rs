@@ -7,11 +7,11 @@ use super::{Outputs, Setup};
 use crate::protocol::Topology;
 use crate::protocol::frame::{Credit, Feedback, Frame};
 use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber, ProcessId};
-use crate::protocol::link::{Limits, Outbox};
+use crate::protocol::link::{Limits, Outbox, Outboxes};
 
 /// The outboxes of one process, on streams that take everything.
 pub(crate) struct Trial {
-    outboxes: Vec<Outbox>,
+    outboxes: Outboxes,
 }
 
 impl Trial {
@@ -36,7 +36,7 @@ impl Trial {
             outbox
         };
         Self {
-            outboxes: outputs.into_iter().map(open).collect(),
+            outboxes: Outboxes::new(outputs.into_iter().map(open).collect(), |_| false, limits),
         }
     }
 
@@ -47,13 +47,14 @@ impl Trial {
     /// What was sent since the last call: by channel, in the order it was sent.
     pub(crate) fn sent(&mut self) -> Vec<(ChannelId, Vec<u8>)> {
         let mut sent = Vec::new();
-        for outbox in &mut self.outboxes {
-            while let Some(frame) = outbox.next_frame() {
+        for place in 0..self.outboxes.len() {
+            let channel = self.outboxes[place].channel();
+            while let Some(frame) = self.outboxes.change(place, Outbox::next_frame) {
                 let Frame::Messages(batch) = frame else {
                     panic!("applications send no markers");
                 };
                 let messages = batch.messages();
-                sent.extend(messages.map(|(_, message)| (outbox.channel(), message.to_vec())));
+                sent.extend(messages.map(|(_, message)| (channel, message.to_vec())));
             }
         }
         sent

@@ -82,7 +82,7 @@ impl Collector {
         }
         self.welcome(process, effects);
         let generation = self.generation;
-        let holding = self.members.holdings().nth(process.index()).flatten();
+        let holding = self.members.holding(process);
         match self.phase {
             Phase::Preparing if holding != Some(Holding::Prepared(generation)) => {
                 self.tell(

@@ -23,6 +23,9 @@ const CLAIMS_MAX: usize = 16;
 /// Incarnations remembered as lost, for each process: what returns of them is refused.
 const LOST_MAX: usize = 16;
 
+/// Nodes that a test build looks at whenever one has changed.
+const LOOKED_AT_MAX: usize = 16;
+
 /// The node of one process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Member {
@@ -38,9 +41,20 @@ pub(super) struct Member {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Members {
     members: BTreeMap<ProcessId, Option<Member>>,
+    counts: Counts,
     /// Second claimants of a process, in the order they came, and since when they wait.
     claims: BTreeMap<ProcessId, VecDeque<(Join, u64)>>,
     lost: BTreeMap<ProcessId, VecDeque<Incarnation>>,
+}
+
+/// What is asked of all nodes whenever one is heard of: it is counted, as there may be many
+/// thousands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Counts {
+    /// Those that can be told something.
+    present: usize,
+    /// Those that hold a generation, prepared or running, and those that hold none.
+    holding: BTreeMap<Option<Generation>, usize>,
 }
 
 /// What becomes of a join.
@@ -58,6 +72,35 @@ pub(super) enum Admission {
     WasLost,
 }
 
+impl Member {
+    const fn is_present(&self) -> bool {
+        self.away_since_ms.is_none()
+    }
+}
+
+impl Counts {
+    const fn held(member: &Member) -> Option<Generation> {
+        match member.holding {
+            Holding::Nothing => None,
+            Holding::Prepared(generation) | Holding::Running(generation) => Some(generation),
+        }
+    }
+
+    fn add(&mut self, member: &Member) {
+        self.present += usize::from(member.is_present());
+        *self.holding.entry(Self::held(member)).or_default() += 1;
+    }
+
+    fn remove(&mut self, member: &Member) {
+        self.present -= usize::from(member.is_present());
+        let held = Self::held(member);
+        if let Some(count) = self.holding.get_mut(&held) {
+            *count -= 1;
+        }
+        self.holding.retain(|_, count| *count > 0);
+    }
+}
+
 impl Members {
     pub(super) fn new(topology: &Topology) -> Self {
         Self {
@@ -65,6 +108,7 @@ impl Members {
                 .processes()
                 .map(|process| (process, None))
                 .collect(),
+            counts: Counts::default(),
             claims: topology
                 .processes()
                 .map(|process| (process, VecDeque::new()))
@@ -80,11 +124,10 @@ impl Members {
         if lost.contains(&join.incarnation) {
             return Admission::WasLost;
         }
-        let place = self.members.entry(process).or_default();
-        let admission = match place {
+        let admission = match self.members.get(&process).and_then(Option::as_ref) {
             None => Admission::Admitted,
             Some(member) if member.incarnation == join.incarnation => Admission::Returned,
-            Some(member) if member.away_since_ms.is_some() || is(AdmitsSecondClaimant) => {
+            Some(member) if !member.is_present() || is(AdmitsSecondClaimant) => {
                 Admission::Succeeded(member.incarnation)
             }
             Some(_) => {
@@ -100,14 +143,45 @@ impl Members {
         if let Admission::Succeeded(incarnation) = admission {
             remember(lost, incarnation);
         }
-        *place = Some(Member {
+        let member = Member {
             incarnation: join.incarnation,
             holding: join.holding,
             initial: join.initial,
             heard_ms: now_ms,
             away_since_ms: None,
-        });
+        };
+        self.change(process, |place| *place = Some(member));
         admission
+    }
+
+    /// The only way to change what is counted. A process that is none is not changed.
+    fn change<T: Default>(
+        &mut self,
+        process: ProcessId,
+        change: impl FnOnce(&mut Option<Member>) -> T,
+    ) -> T {
+        let Some(place) = self.members.get_mut(&process) else {
+            return T::default();
+        };
+        if let Some(before) = place {
+            self.counts.remove(before);
+        }
+        let answer = change(place);
+        if let Some(after) = place {
+            self.counts.add(after);
+        }
+        debug_assert!(self.is_counted_right(), "after each change of a node");
+        answer
+    }
+
+    /// Whether what is counted is what a look at each finds; of few, as it is there to save that.
+    fn is_counted_right(&self) -> bool {
+        let mut counts = Counts::default();
+        let members = self.members.values().flatten();
+        self.members.len() > LOOKED_AT_MAX || {
+            members.for_each(|member| counts.add(member));
+            counts == self.counts
+        }
     }
 
     /// Notes a sign of life; whether it is from the node of that process.
@@ -135,12 +209,16 @@ impl Members {
     ) -> Option<Join> {
         let claims = self.claims.get_mut(&process)?;
         claims.retain(|(claim, _)| claim.incarnation != incarnation);
-        let member = self.members.get_mut(&process)?.as_mut()?;
-        if member.incarnation != incarnation {
+        if self.members.get(&process)?.as_ref()?.incarnation != incarnation {
             return None;
         }
-        member.away_since_ms.get_or_insert(now_ms);
-        claims.pop_front().map(|(join, _)| join)
+        let claimant = claims.pop_front().map(|(join, _)| join);
+        self.change(process, |place| {
+            if let Some(member) = place {
+                member.away_since_ms.get_or_insert(now_ms);
+            }
+        });
+        claimant
     }
 
     /// Nodes away or silent for too long.
@@ -172,7 +250,7 @@ impl Members {
 
     /// The node of this process is lost. Returns a claimant that now has its turn.
     pub(super) fn lose(&mut self, process: ProcessId) -> Option<Join> {
-        if let Some(member) = self.members.get_mut(&process).and_then(Option::take) {
+        if let Some(member) = self.change(process, Option::take) {
             remember(self.lost.entry(process).or_default(), member.incarnation);
         }
         self.claims
@@ -184,44 +262,38 @@ impl Members {
     /// The incarnation that can be told something.
     pub(super) fn present(&self, process: ProcessId) -> Option<Incarnation> {
         let member = self.members.get(&process)?.as_ref()?;
-        member.away_since_ms.is_none().then_some(member.incarnation)
+        member.is_present().then_some(member.incarnation)
     }
 
     /// Whether every process has a node that can be told something.
     pub(super) fn all_present(&self) -> bool {
-        self.members
-            .keys()
-            .all(|&process| self.present(process).is_some())
+        self.counts.present == self.members.len()
     }
 
-    /// How far every node is.
-    pub(super) fn holdings(&self) -> impl Iterator<Item = Option<Holding>> + '_ {
-        self.members
-            .values()
-            .map(|member| member.as_ref().map(|member| member.holding))
+    /// How far the node of a process is.
+    pub(super) fn holding(&self, process: ProcessId) -> Option<Holding> {
+        let member = self.members.get(&process)?.as_ref()?;
+        Some(member.holding)
     }
 
     /// Whether every process holds this generation, prepared or running.
     pub(super) fn all_hold(&self, generation: Generation) -> bool {
-        self.holdings().all(|holding| {
-            holding == Some(Holding::Prepared(generation))
-                || holding == Some(Holding::Running(generation))
-        })
+        self.counts.holding.get(&Some(generation)) == Some(&self.members.len())
     }
 
     /// Whether some node is there that does not hold this generation.
     pub(super) fn any_astray(&self, generation: Generation) -> bool {
-        let (prepared, running) = (Holding::Prepared(generation), Holding::Running(generation));
-        self.holdings()
-            .flatten()
-            .any(|holding| holding != prepared && holding != running)
+        let mut held = self.counts.holding.keys();
+        held.any(|held| *held != Some(generation))
     }
 
     /// Notes how far a node is.
     pub(super) fn hold(&mut self, process: ProcessId, holding: Holding) {
-        if let Some(Some(member)) = self.members.get_mut(&process) {
-            member.holding = holding;
-        }
+        self.change(process, |place| {
+            if let Some(member) = place {
+                member.holding = holding;
+            }
+        });
     }
 
     /// What the quantities must add up to.
@@ -237,7 +309,7 @@ impl Members {
         let list = self.members.iter().map(|(&process, member)| match member {
             None => (process, false, Incarnation::default(), Holding::Nothing),
             Some(member) => {
-                let present = member.away_since_ms.is_none();
+                let present = member.is_present();
                 (process, present, member.incarnation, member.holding)
             }
         });

@@ -176,8 +176,8 @@ impl Outbox {
         self.open
             && match self.queue.front() {
                 Some(Frame::Marker(_)) => true,
-                Some(Frame::Messages(batch)) => self.fitting(batch) > 0,
-                None => self.filling_count > 0 && self.first_filling_fits(),
+                Some(Frame::Messages(batch)) => self.first_fits(batch.packed()),
+                None => self.filling_count > 0 && self.first_fits(&self.filling),
             }
     }
 
@@ -339,11 +339,11 @@ impl Outbox {
         )
     }
 
-    fn first_filling_fits(&self) -> bool {
-        let (length, _) = self
-            .filling
+    /// Whether the credit is enough for the first of these messages.
+    fn first_fits(&self, packed: &[u8]) -> bool {
+        let (length, _) = packed
             .split_first_chunk()
-            .expect("a message is being filled in");
+            .expect("there is a first message");
         let first_bytes = LENGTH_BYTES as u64 + u64::from(u32::from_le_bytes(*length));
         self.credit.number > self.on_wire && self.credit.bytes >= self.on_wire_bytes + first_bytes
     }

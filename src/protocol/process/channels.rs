@@ -5,7 +5,7 @@ use crate::protocol::application::{Application, Outputs};
 use crate::protocol::events::Effect;
 use crate::protocol::frame::{Batch, Feedback, Frame, Greeting, Hello, Marker};
 use crate::protocol::ids::{ChannelId, Generation, JobId};
-use crate::protocol::link::{Inbox, Outbox};
+use crate::protocol::link::{Breach, Inbox, Outbox};
 use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::trace::What;
 
@@ -13,20 +13,16 @@ impl<A: Application> Process<A> {
     /// The channels on which a step [`Writable`](crate::protocol::Input::Writable) has something to
     /// say.
     pub fn writable(&self) -> impl Iterator<Item = ChannelId> + '_ {
-        let inputs = self.inboxes.iter().filter(|inbox| inbox.owes_feedback());
-        self.writable_outputs().chain(inputs.map(Inbox::channel))
+        let inputs = self.inboxes.owing();
+        self.outboxes.writable().chain(inputs.map(Inbox::channel))
     }
 
     /// Those of them on which it must not wait. What is left is acknowledgement of a few messages,
     /// which only frees the sender's memory: a few milliseconds make it one word instead of many.
     pub fn pressing(&self) -> impl Iterator<Item = ChannelId> + '_ {
-        let inputs = self.inboxes.iter().filter(|inbox| inbox.feedback_presses());
-        self.writable_outputs().chain(inputs.map(Inbox::channel))
-    }
-
-    fn writable_outputs(&self) -> impl Iterator<Item = ChannelId> + '_ {
-        let outputs = self.outboxes.iter().filter(|outbox| outbox.is_writable());
-        outputs.map(Outbox::channel)
+        let owing = self.inboxes.owing();
+        let inputs = owing.filter(|inbox| inbox.feedback_presses());
+        self.outboxes.writable().chain(inputs.map(Inbox::channel))
     }
 
     /// A sender says hello: an older generation is refused for good, a newer one asked to wait.
@@ -70,10 +66,12 @@ impl<A: Application> Process<A> {
         if self.generation() != Some(hello.generation) {
             return Greeting::Refused(format!("generation {} is over", hello.generation));
         }
-        let input = self
-            .input(channel)
-            .expect("every channel that leads here has an inbox");
-        match self.inboxes[input].open(hello.incarnation) {
+        let input = self.inboxes.place(channel);
+        let input = input.expect("every channel that leads here has an inbox");
+        let opened = self
+            .inboxes
+            .change(input, |inbox| inbox.open(hello.incarnation));
+        match opened {
             Ok(feedback) => Greeting::Welcome {
                 incarnation: self.incarnation,
                 feedback,
@@ -91,19 +89,13 @@ impl<A: Application> Process<A> {
         greeting: Greeting,
         effects: &mut Vec<Effect>,
     ) {
-        let (Some(output), true) = (self.output(channel), self.generation() == Some(generation))
-        else {
-            return;
-        };
         if let Greeting::Welcome {
             incarnation,
             feedback,
         } = greeting
-            && let Err(breach) = self.outboxes[output].resume(incarnation, feedback)
         {
-            self.outboxes[output].close();
-            effects.push(Effect::Hangup(channel, Some(breach)));
-            effects.push(Effect::Dial(channel, self.hello(generation)));
+            let resume = |outbox: &mut Outbox| outbox.resume(incarnation, feedback);
+            self.told(channel, generation, resume, effects);
         }
     }
 
@@ -116,15 +108,15 @@ impl<A: Application> Process<A> {
         effects: &mut Vec<Effect>,
     ) {
         let counts = self.generation() == Some(generation) || is(IgnoresGeneration);
-        let (Some(input), true) = (self.input(channel), counts) else {
+        let (Some(input), true) = (self.inboxes.place(channel), counts) else {
             return;
         };
-        match self.inboxes[input].accept(frame) {
+        match self.inboxes.change(input, |inbox| inbox.accept(frame)) {
             Ok(None) => {}
             Ok(Some(Frame::Messages(batch))) => self.record_arrival(input, &batch, effects),
             Ok(Some(Frame::Marker(marker))) => self.marker_came(input, &marker, effects),
             Err(breach) => {
-                self.inboxes[input].close();
+                self.inboxes.change(input, Inbox::close);
                 effects.push(Effect::Hangup(channel, Some(breach)));
             }
         }
@@ -138,12 +130,24 @@ impl<A: Application> Process<A> {
         feedback: Feedback,
         effects: &mut Vec<Effect>,
     ) {
-        let (Some(output), true) = (self.output(channel), self.generation() == Some(generation))
-        else {
+        self.told(channel, generation, |outbox| outbox.hear(feedback), effects);
+    }
+
+    /// A receiver's word changes an output of the current generation; one that cannot be breaks
+    /// the stream.
+    fn told(
+        &mut self,
+        channel: ChannelId,
+        generation: Generation,
+        change: impl FnOnce(&mut Outbox) -> Result<(), Breach>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let place = self.outboxes.place(channel);
+        let (Some(output), true) = (place, self.generation() == Some(generation)) else {
             return;
         };
-        if let Err(breach) = self.outboxes[output].hear(feedback) {
-            self.outboxes[output].close();
+        if let Err(breach) = self.outboxes.change(output, change) {
+            self.outboxes.change(output, Outbox::close);
             effects.push(Effect::Hangup(channel, Some(breach)));
             effects.push(Effect::Dial(channel, self.hello(generation)));
         }
@@ -151,19 +155,20 @@ impl<A: Application> Process<A> {
 
     /// A stream is gone: the sender dials again, the channel itself has lost nothing.
     pub(super) fn broken(&mut self, channel: ChannelId, effects: &mut Vec<Effect>) {
-        if let Some(input) = self.input(channel) {
-            self.inboxes[input].close();
+        if let Some(input) = self.inboxes.place(channel) {
+            self.inboxes.change(input, Inbox::close);
         }
-        if let (Some(output), Some(generation)) = (self.output(channel), self.generation()) {
-            self.outboxes[output].close();
+        let output = self.outboxes.place(channel);
+        if let (Some(output), Some(generation)) = (output, self.generation()) {
+            self.outboxes.change(output, Outbox::close);
             effects.push(Effect::Dial(channel, self.hello(generation)));
         }
     }
 
     /// The driver has room: hand it the next frame, or what there is to tell the sender.
     pub(super) fn write(&mut self, channel: ChannelId, effects: &mut Vec<Effect>) {
-        if let Some(output) = self.output(channel)
-            && let Some(mut frame) = self.outboxes[output].next_frame()
+        if let Some(output) = self.outboxes.place(channel)
+            && let Some(mut frame) = self.outboxes.change(output, Outbox::next_frame)
         {
             let marker = match &mut frame {
                 Frame::Marker(marker) => Some(self.stamped(marker)),
@@ -174,8 +179,8 @@ impl<A: Application> Process<A> {
                 self.marker_written(channel, &marker, effects);
             }
         }
-        if let Some(input) = self.input(channel)
-            && let Some(feedback) = self.inboxes[input].state_feedback()
+        if let Some(input) = self.inboxes.place(channel)
+            && let Some(feedback) = self.inboxes.change(input, Inbox::state_feedback)
         {
             effects.push(Effect::Feedback(channel, feedback));
         }
@@ -199,7 +204,7 @@ impl<A: Application> Process<A> {
         messages_max: u32,
         effects: &mut Vec<Effect>,
     ) {
-        let Some(input) = self.input(channel) else {
+        let Some(input) = self.inboxes.place(channel) else {
             return;
         };
         let mut left = messages_max;
@@ -207,12 +212,13 @@ impl<A: Application> Process<A> {
         while left > 0 && runs && !self.is_held(input) {
             match self.inboxes[input].head() {
                 Some(Frame::Marker(_)) => {
-                    if let Some(Frame::Marker(marker)) = self.inboxes[input].pop() {
+                    if let Some(Frame::Marker(marker)) = self.inboxes.change(input, Inbox::pop) {
                         self.marker_counts(input, &marker, effects);
                     }
                 }
                 Some(Frame::Messages(_)) if self.has_room_for(input) => {
-                    let Some(Frame::Messages(batch)) = self.inboxes[input].pop() else {
+                    let popped = self.inboxes.change(input, Inbox::pop);
+                    let Some(Frame::Messages(batch)) = popped else {
                         break;
                     };
                     left -= self.handle_batch(input, batch, left, effects);
@@ -236,7 +242,7 @@ impl<A: Application> Process<A> {
             .application
             .as_mut()
             .expect("a running process has one");
-        let bound = self.settings.limits.outbox_bytes;
+        let is_on_cycle = self.setup.topology.is_on_cycle(channel);
         let mut count = 0;
         for (number, message) in batch.messages().take(messages_max as usize) {
             if let Some(tracer) = &mut self.tracer {
@@ -253,13 +259,12 @@ impl<A: Application> Process<A> {
                 effects.push(Effect::Trace(tracer.end(handled, &mut self.outboxes)));
             }
             count += 1;
-            let mut gates = self.gates[input].iter();
-            if gates.any(|&output| self.outboxes[output].queued_bytes() > bound) {
+            if !self.outboxes.has_room(is_on_cycle) {
                 break;
             }
         }
         if let (_, Some(rest)) = batch.split(count) {
-            self.inboxes[input].put_back(rest);
+            self.inboxes.change(input, |inbox| inbox.put_back(rest));
         }
         self.wake();
         count

@@ -6,7 +6,7 @@ use crate::protocol::cut::{InputPart, OutputPart, Part, Restored};
 use crate::protocol::events::{Directive, Effect, Holding, Join, Order, Report, Standing};
 use crate::protocol::frame::Batch;
 use crate::protocol::ids::{ChannelId, Generation, MessageNumber, SnapshotId};
-use crate::protocol::link::{Inbox, Outbox};
+use crate::protocol::link::{Inbox, Inboxes, Outbox, Outboxes};
 use crate::protocol::mode::Mode;
 use crate::protocol::mutant::{Mutant::IgnoresTerm, is};
 
@@ -81,11 +81,15 @@ impl<A: Application> Process<A> {
         for snapshot in self.recordings.keys().copied().collect::<Vec<_>>() {
             self.end(snapshot, effects);
         }
-        let inputs = self.inboxes.drain(..).map(|inbox| inbox.channel());
-        let outputs = self.outboxes.drain(..).map(|outbox| outbox.channel());
-        for channel in inputs.chain(outputs) {
-            effects.push(Effect::Hangup(channel, None));
-        }
+        let inputs = self.inboxes.iter().map(Inbox::channel);
+        let outputs = self.outboxes.iter().map(Outbox::channel);
+        effects.extend(
+            inputs
+                .chain(outputs)
+                .map(|channel| Effect::Hangup(channel, None)),
+        );
+        self.inboxes = Inboxes::default();
+        self.outboxes = Outboxes::none();
         self.application = None;
         self.phase = Phase::Loading(generation, snapshot);
         if snapshot == SnapshotId::default() {
@@ -138,28 +142,28 @@ impl<A: Application> Process<A> {
             }
         };
         let limits = &self.settings.limits;
-        let inboxes = part.inputs.iter();
-        self.inboxes = inboxes
-            .map(|input| {
-                let goes_on_after = match part.mode.is_consistent() {
-                    true => input.handled,
-                    // The two ends do not agree: the sender's is where the channel goes on.
-                    false => input.after,
-                };
-                Inbox::new(input.channel, goes_on_after, &input.share, limits)
-            })
-            .collect();
+        let inboxes = part.inputs.iter().map(|input| {
+            let goes_on_after = match part.mode.is_consistent() {
+                true => input.handled,
+                // The two ends do not agree: the sender's is where the channel goes on.
+                false => input.after,
+            };
+            Inbox::new(input.channel, goes_on_after, &input.share, limits)
+        });
+        self.inboxes = Inboxes::new(inboxes.collect());
         let outboxes = part.outputs.iter();
-        self.outboxes = outboxes
-            .map(|output| Outbox::new(output.channel, output.sent, &output.share, limits))
-            .collect();
+        let outboxes =
+            outboxes.map(|output| Outbox::new(output.channel, output.sent, &output.share, limits));
+        let topology = &self.setup.topology;
+        let leaves = |channel| !topology.is_on_cycle(channel);
+        self.outboxes = Outboxes::new(outboxes.collect(), leaves, limits);
         if let Some(tracer) = &mut self.tracer {
             tracer.resume(generation, &part);
         }
         self.application = Some(application);
         self.pace = Pace::Now;
         self.phase = Phase::Prepared(generation);
-        for outbox in &self.outboxes {
+        for outbox in self.outboxes.iter() {
             effects.push(Effect::Dial(outbox.channel(), self.hello(generation)));
         }
         effects.push(Effect::Report(Report::Ready(generation)));

@@ -5,6 +5,7 @@ use crate::protocol::application::Application;
 use crate::protocol::events::{Effect, Report, StoredPart};
 use crate::protocol::frame::{Batch, Marker};
 use crate::protocol::ids::{ChannelId, SnapshotId};
+use crate::protocol::link::Outbox;
 use crate::protocol::mode::Taking;
 use crate::protocol::mutant::{Mutant::*, is};
 use crate::protocol::recording::Recording;
@@ -166,8 +167,9 @@ impl<A: Application> Process<A> {
         let recording = self.recordings.get_mut(&snapshot);
         let recording = recording.expect("its state has just been taken");
         let (taking, used_ms) = (recording.taking(), recording.used_ms(self.now_ms));
-        for outbox in &mut self.outboxes {
-            outbox.push_marker(snapshot, taking, used_ms);
+        for output in 0..self.outboxes.len() {
+            let put = |outbox: &mut Outbox| outbox.push_marker(snapshot, taking, used_ms);
+            self.outboxes.change(output, put);
         }
         recording.markers_put(&self.outboxes, clock);
     }
@@ -179,9 +181,10 @@ impl<A: Application> Process<A> {
             return;
         };
         let used_ms = recording.used_ms(self.now_ms);
-        for (output, outbox) in self.outboxes.iter_mut().enumerate() {
-            if recording.marker_waits(outbox.channel())
-                && let Some(overtaken) = outbox.overtake(snapshot, used_ms)
+        for output in 0..self.outboxes.len() {
+            let overtake = |outbox: &mut Outbox| outbox.overtake(snapshot, used_ms);
+            if recording.marker_waits(self.outboxes[output].channel())
+                && let Some(overtaken) = self.outboxes.change(output, overtake)
             {
                 recording.overtook(output, overtaken);
             }
@@ -334,7 +337,7 @@ impl<A: Application> Process<A> {
         let timeout_ms = self.settings.snapshot_timeout_ms;
         let late = self.recordings.iter().filter_map(|(&snapshot, recording)| {
             let since_ms = recording.unfinished_since_ms()?;
-            (self.now_ms - since_ms >= timeout_ms).then_some((snapshot, recording.waits_for()))
+            (self.now_ms - since_ms >= timeout_ms).then(|| (snapshot, recording.waits_for()))
         });
         for (snapshot, waits_for) in late.collect::<Vec<_>>() {
             let topology = &self.setup.topology;

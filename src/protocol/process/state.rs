@@ -2,9 +2,22 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::Process;
+use super::{Process, Recording};
+
+/// Channels that a test build looks at after every step.
+const LOOKED_AT_MAX: usize = 16;
 
 impl<A> Process<A> {
+    /// Whether what is kept of all channels together is what a look at each finds. Where there
+    /// are many, a look after every step is what it is there to save.
+    pub(super) fn is_kept_right(&self) -> bool {
+        let mut recordings = self.recordings.values();
+        self.inboxes.len() + self.outboxes.len() > LOOKED_AT_MAX
+            || self.inboxes.is_kept_right()
+                && self.outboxes.is_kept_right()
+                && recordings.all(Recording::is_kept_right)
+    }
+
     /// What decides the future. The rest is what a process is started with and never changes, so
     /// that processes of one job and one place need not be compared by it.
     fn decisive(&self) -> impl Hash + Eq + '_
@@ -15,7 +28,6 @@ impl<A> Process<A> {
             setup: _,
             settings: _,
             initial: _,
-            gates: _,
             // It only writes down.
             tracer: _,
             incarnation,
@@ -32,7 +44,8 @@ impl<A> Process<A> {
         } = self;
         (
             (incarnation, job, term, phase, now_ms),
-            (application, pace, inboxes, outboxes),
+            // What is kept of all of them follows from each.
+            (application, pace, &inboxes[..], &outboxes[..]),
             (recordings, ended),
         )
     }
