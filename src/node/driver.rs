@@ -144,13 +144,18 @@ impl<A: Application> Driver<A> {
             }
         }
         let mut channels = std::mem::take(&mut self.channels);
-        channels.clear();
-        channels.extend(self.process.takable());
-        self.turn.begin(&mut channels, Instant::now());
-        for &channel in &channels {
-            self.step(Input::Take(channel, self.turn.take()));
-            if self.turn.took(channel, Instant::now()) {
+        self.turn.begin(Instant::now());
+        loop {
+            channels.clear();
+            channels.extend(self.process.takable());
+            if !self.turn.goes_round(&mut channels) {
                 break;
+            }
+            for &channel in &channels {
+                self.step(Input::Take(channel, self.turn.take()));
+                if self.turn.took(channel, Instant::now()) {
+                    break;
+                }
             }
         }
         self.tick();

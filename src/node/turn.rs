@@ -14,13 +14,19 @@ const TURN: Duration = Duration::from_millis(1);
 /// a node within the patience of a collector.
 const TAKE_MAX: u32 = 256;
 
+/// So often a channel is taken from in a turn: half a window of small messages by default, so that
+/// its sender hears of its credit before that is used up.
+const ROUNDS_MAX: u32 = 16;
+
 /// Whose turn it is, and for how long.
 #[derive(Debug)]
 pub(super) struct Turn {
     /// Messages to be handled at once.
     take: u32,
+    rounds: u32,
     since: Instant,
     ends: Instant,
+    is_over: bool,
     /// The channel that was taken from last.
     last: Option<ChannelId>,
 }
@@ -29,20 +35,31 @@ impl Turn {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             take: 1,
+            rounds: 0,
             since: now,
             ends: now,
+            is_over: true,
             last: None,
         }
     }
 
-    /// A turn begins: of these channels, the one behind the last is first.
-    pub(super) fn begin(&mut self, channels: &mut [ChannelId], now: Instant) {
+    /// A turn begins.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.rounds = 0;
+        self.since = now;
+        self.ends = now + TURN;
+        self.is_over = false;
+    }
+
+    /// Whether these channels are to be taken from once more; if so, the one behind the last is
+    /// first.
+    pub(super) fn goes_round(&mut self, channels: &mut [ChannelId]) -> bool {
+        self.rounds += 1;
         let last = channels
             .iter()
             .position(|channel| Some(*channel) == self.last);
         channels.rotate_left(last.map_or(0, |last| last + 1));
-        self.since = now;
-        self.ends = now + TURN;
+        !channels.is_empty() && !self.is_over && self.rounds <= ROUNDS_MAX
     }
 
     /// How many messages are to be handled now.
@@ -60,7 +77,8 @@ impl Turn {
         }
         self.last = Some(channel);
         self.since = now;
-        now >= self.ends
+        self.is_over = now >= self.ends;
+        self.is_over
     }
 }
 
@@ -82,7 +100,8 @@ mod tests {
         let mut turn = Turn::new(now);
         let mut channels = channels();
         let mut take = |each: Duration| {
-            turn.begin(&mut channels, now);
+            turn.begin(now);
+            assert!(turn.goes_round(&mut channels));
             let took = turn.take();
             now += each * took;
             turn.took(channels[0], now);
@@ -101,19 +120,29 @@ mod tests {
         let mut order = Vec::new();
         for _ in 0..4 {
             let mut channels = channels();
-            turn.begin(&mut channels, now);
+            turn.begin(now);
+            assert!(turn.goes_round(&mut channels));
             order.push(channels[0]);
             assert!(turn.took(channels[0], now + TURN));
+            assert!(!turn.goes_round(&mut channels));
         }
         let channels = channels();
         assert_eq!(order, [channels[0], channels[1], channels[2], channels[0]]);
     }
 
     #[test]
-    fn all_channels_have_their_turn_where_there_is_time() {
+    fn channels_are_taken_from_in_rounds_while_there_is_time_and_something_to_take() {
         let now = Instant::now();
         let mut turn = Turn::new(now);
-        turn.begin(&mut channels(), now);
-        assert!(channels().iter().all(|channel| !turn.took(*channel, now)));
+        turn.begin(now);
+        assert!(!turn.goes_round(&mut []));
+        turn.begin(now);
+        let mut rounds = 0;
+        let mut channels = channels();
+        while turn.goes_round(&mut channels) {
+            rounds += 1;
+            assert!(channels.iter().all(|channel| !turn.took(*channel, now)));
+        }
+        assert_eq!(rounds, ROUNDS_MAX);
     }
 }
