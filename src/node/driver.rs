@@ -50,7 +50,7 @@ pub(super) struct Driver<A> {
     channels: Vec<ChannelId>,
     /// When the application's next tick is due, once it has said so.
     tick_due: Instant,
-    turn: Turn,
+    pub(super) turn: Turn,
     pub(super) started: Instant,
     pub(super) ended: Option<Result<(), NodeError>>,
 }
@@ -144,20 +144,7 @@ impl<A: Application> Driver<A> {
             }
         }
         let mut channels = std::mem::take(&mut self.channels);
-        self.turn.begin(Instant::now());
-        loop {
-            channels.clear();
-            channels.extend(self.process.takable());
-            if !self.turn.goes_round(&mut channels) {
-                break;
-            }
-            for &channel in &channels {
-                self.step(Input::Take(channel, self.turn.take()));
-                if self.turn.took(channel, Instant::now()) {
-                    break;
-                }
-            }
-        }
+        self.handle(&mut channels);
         self.tick();
         if self.process.strikes_ms().is_some() {
             // Markers say how much of the limit is used up.

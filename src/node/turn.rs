@@ -4,6 +4,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::driver::Driver;
+use crate::protocol::Input;
+use crate::protocol::application::Application;
 use crate::protocol::ids::ChannelId;
 
 /// How long a turn is to take. A marker that overtakes, and the limit of a snapshot, wait for it.
@@ -79,6 +82,26 @@ impl Turn {
         self.since = now;
         self.is_over = now >= self.ends;
         self.is_over
+    }
+}
+
+impl<A: Application> Driver<A> {
+    /// Has messages handled for a turn; the buffer is for the channels.
+    pub(super) fn handle(&mut self, channels: &mut Vec<ChannelId>) {
+        self.turn.begin(Instant::now());
+        loop {
+            channels.clear();
+            channels.extend(self.process.takable());
+            if !self.turn.goes_round(channels) {
+                return;
+            }
+            for &channel in &*channels {
+                self.step(Input::Take(channel, self.turn.take()));
+                if self.turn.took(channel, Instant::now()) {
+                    break;
+                }
+            }
+        }
     }
 }
 
