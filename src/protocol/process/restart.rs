@@ -158,7 +158,7 @@ impl<A: Application> Process<A> {
         let leaves = |channel| !topology.is_on_cycle(channel);
         self.outboxes = Outboxes::new(outboxes.collect(), leaves, limits);
         if let Some(tracer) = &mut self.tracer {
-            tracer.resume(generation, part.snapshot, part.clock.as_ref());
+            tracer.resume(generation, &part);
         }
         self.application = Some(application);
         self.pace = Pace::Now;
