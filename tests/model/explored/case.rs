@@ -20,8 +20,8 @@ use super::script::Script;
 pub(crate) enum Trouble {
     /// None.
     Nothing,
-    /// A stream breaks, and what is on the wire is lost.
-    Break,
+    /// A stream of one of these channels breaks, and what is on the wire is lost.
+    Break(&'static str),
     /// A node is killed, and the job is taken back.
     Crash,
     /// The collector is killed.
@@ -32,18 +32,37 @@ pub(crate) enum Trouble {
     Unknown,
     /// The time passes in which an aligned snapshot may hold channels: T strikes.
     Limit,
+    /// The same, and a node is killed some time after.
+    LimitCrash,
+}
+
+impl Trouble {
+    /// How many faults strike.
+    pub(crate) const fn count(self) -> u8 {
+        match self {
+            Self::Nothing => 0,
+            Self::LimitCrash => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether snapshots have a limit T.
+    pub(crate) const fn is_limit(self) -> bool {
+        matches!(self, Self::Limit | Self::LimitCrash)
+    }
 }
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "none",
-            Self::Break => "a stream breaks",
+            Self::Break(channels) => return write!(f, "a stream of {channels} breaks"),
             Self::Crash => "a node is killed",
             Self::Collector => "the collector is killed",
             Self::Abort => "a part cannot be written",
             Self::Unknown => "a write of unknown outcome",
             Self::Limit => "T strikes",
+            Self::LimitCrash => "T strikes, then a node is killed",
         })
     }
 }
@@ -104,8 +123,14 @@ impl Case {
 
     /// Whether snapshots are ended by nothing but their manifest saying complete.
     pub(crate) fn always_completes(&self) -> bool {
-        let undisturbed = matches!(self.trouble, Trouble::Nothing | Trouble::Limit);
-        undisturbed && (self.snapshots == 1 || self.mode.overlaps(self.mode))
+        use Trouble::{Break, Limit, Nothing};
+        let harmless = matches!(self.trouble, Nothing | Limit | Break(_));
+        harmless && (self.snapshots == 1 || self.mode.overlaps(self.mode))
+    }
+
+    /// Whether markers overtake, or may.
+    pub(crate) fn overtakes(&self) -> bool {
+        self.mode.overtakes() || self.trouble.is_limit()
     }
 
     fn job(&self) -> Job {
@@ -130,7 +155,7 @@ impl Case {
             },
             policy: Policy {
                 mode: self.mode,
-                alignment_timeout_ms: (self.trouble == Trouble::Limit).then_some(LIMIT_MS),
+                alignment_timeout_ms: self.trouble.is_limit().then_some(LIMIT_MS),
                 interval_ms: 0,
                 pause_min_ms: 0,
                 timeout_ms: 60_000,

@@ -31,6 +31,20 @@ const FORK: Graph = Graph {
     channels: "p1→p2 p1→p3 p2→p3",
 };
 
+/// A cycle that is entered from without: its process has an input that is awaited and a back edge.
+const LASSO: Graph = Graph {
+    name: "lasso",
+    processes: 3,
+    channels: "p1→p2 p2→p3 p3→p2",
+};
+
+/// Two parallel channels: as small as a graph can be whose receiver waits for markers.
+const PAIR: Graph = Graph {
+    name: "pair",
+    processes: 2,
+    channels: "p1→p2 p1→p2#2",
+};
+
 const fn case(
     name: &'static str,
     (graph, sends): (Graph, &'static str),
@@ -52,10 +66,11 @@ const fn case(
 
 use Mode::{Aligned, AtLeastOnce, Classic, Unaligned};
 use Rare::{
-    Aborted, Complete, CompleteAfter, FromTheStart, InFlight, Inconsistent, MarkerAgain, Overlap,
-    OvertakesInbox, OvertakesOutbox, TakenBack, TakenBackInFlight,
+    Aborted, BackEdge, BehindTakenBack, Complete, CompleteAfter, Found, FromTheStart, InFlight,
+    Inconsistent, LateMarker, MarkerBetween, Overlap, OvertakesInbox, OvertakesOutbox,
+    OvertakingAgain, Superseded, TakenBack, TakenBackInFlight, TakenBackReceiver, TakenBackSender,
 };
-use Trouble::{Abort, Break, Collector, Crash, Limit, Nothing, Unknown};
+use Trouble::{Abort, Break, Collector, Crash, Limit, LimitCrash, Nothing, Unknown};
 
 /// Once round, and one more.
 const ROUND: (Graph, &str) = (RING, "p1→p2:1 p2→p3 p3→p1");
@@ -65,6 +80,12 @@ const DOWN: (Graph, &str) = (DAG, "p1→p3 p2→p3:1");
 const ONE_DOWN: (Graph, &str) = (DAG, "p2→p3:1");
 const FORKED: (Graph, &str) = (FORK, "p1→p2:1 p1→p3");
 const ONE_FORKED: (Graph, &str) = (FORK, "p1→p2:1");
+
+const LASSOED: (Graph, &str) = (LASSO, "p1→p2 p3→p2");
+const PAIRED: (Graph, &str) = (PAIR, "p1→p2 p1→p2#2");
+/// Two on one channel, so that a marker can stand between them.
+const TWO_ROUND: (Graph, &str) = (RING, "p1→p2 p1→p2");
+const TWO_FORKED: (Graph, &str) = (FORK, "p1→p2 p1→p2");
 
 /// Every world, in the order of the table.
 pub(crate) const CASES: &[Case] = &[
@@ -85,8 +106,17 @@ pub(crate) const CASES: &[Case] = &[
         Nothing,
         &[InFlight, Overlap],
     ),
-    case("ring_aligned", ROUND, (Aligned, 1), Nothing, &[InFlight]),
+    case("ring_aligned", ROUND, (Aligned, 1), Nothing, &[BackEdge]),
+    case("lasso_aligned", LASSOED, (Aligned, 1), Nothing, &[BackEdge]),
     case("dag_aligned", DOWN, (Aligned, 1), Nothing, &[Complete]),
+    case("pair_aligned", PAIRED, (Aligned, 1), Nothing, &[Complete]),
+    case(
+        "fork_aligned_twice",
+        FORKED,
+        (Aligned, 2),
+        Nothing,
+        &[Superseded, LateMarker, Complete],
+    ),
     case(
         "ring_unaligned",
         ROUND,
@@ -100,6 +130,13 @@ pub(crate) const CASES: &[Case] = &[
         (Unaligned, 1),
         Nothing,
         &[OvertakesOutbox, OvertakesInbox],
+    ),
+    case(
+        "fork_unaligned_twice",
+        FORKED,
+        (Unaligned, 2),
+        Nothing,
+        &[Superseded, LateMarker, OvertakesOutbox, OvertakesInbox],
     ),
     case(
         "dag_at_least_once",
@@ -130,11 +167,39 @@ pub(crate) const CASES: &[Case] = &[
         &[OvertakesOutbox, OvertakesInbox],
     ),
     case(
-        "fork_aligned_break",
-        ONE_FORKED,
+        "pair_aligned_limit_crash",
+        PAIRED,
         (Aligned, 1),
-        Break,
-        &[MarkerAgain],
+        LimitCrash,
+        &[TakenBackSender, TakenBackReceiver],
+    ),
+    case(
+        "ring_classic_break",
+        TWO_ROUND,
+        (Classic, 1),
+        Break("p1→p2"),
+        &[MarkerBetween],
+    ),
+    case(
+        "fork_classic_break",
+        TWO_FORKED,
+        (Classic, 1),
+        Break("p1→p2"),
+        &[MarkerBetween],
+    ),
+    case(
+        "fork_aligned_break",
+        TWO_FORKED,
+        (Aligned, 1),
+        Break("p1→p2"),
+        &[MarkerBetween],
+    ),
+    case(
+        "fork_unaligned_break",
+        TWO_FORKED,
+        (Unaligned, 1),
+        Break("p1→p2"),
+        &[MarkerBetween, OvertakingAgain, BehindTakenBack],
     ),
     case(
         "ring_classic_crash",
@@ -158,32 +223,67 @@ pub(crate) const CASES: &[Case] = &[
         &[TakenBack, Aborted],
     ),
     case(
+        "fork_unaligned_crash",
+        ONE_FORKED,
+        (Unaligned, 1),
+        Crash,
+        &[TakenBackSender, TakenBackReceiver, Aborted],
+    ),
+    case(
+        "ring_classic_collector",
+        HALF_ROUND,
+        (Classic, 1),
+        Collector,
+        &[Aborted, Found],
+    ),
+    case(
         "fork_classic_collector",
         ONE_FORKED,
         (Classic, 1),
         Collector,
-        &[Aborted],
+        &[Aborted, Found],
     ),
     case(
         "fork_aligned_collector",
         ONE_FORKED,
         (Aligned, 1),
         Collector,
-        &[Aborted],
+        &[Aborted, Found],
+    ),
+    case(
+        "fork_unaligned_collector",
+        ONE_FORKED,
+        (Unaligned, 1),
+        Collector,
+        &[Aborted, Found],
+    ),
+    case(
+        "ring_classic_abort",
+        HALF_ROUND,
+        (Classic, 1),
+        Abort,
+        &[Aborted, LateMarker],
     ),
     case(
         "fork_classic_abort",
         ONE_FORKED,
         (Classic, 1),
         Abort,
-        &[Aborted],
+        &[Aborted, LateMarker],
     ),
     case(
         "fork_aligned_abort",
         FORKED,
         (Aligned, 1),
         Abort,
-        &[Aborted],
+        &[Aborted, LateMarker],
+    ),
+    case(
+        "fork_unaligned_abort",
+        FORKED,
+        (Unaligned, 1),
+        Abort,
+        &[Aborted, LateMarker],
     ),
     case(
         "ring_classic_unknown",

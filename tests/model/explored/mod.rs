@@ -44,6 +44,8 @@ pub(crate) mod findings;
 pub(crate) mod list;
 pub(crate) mod model;
 pub(crate) mod rare;
+pub(crate) mod resent;
+pub(crate) mod rules;
 pub(crate) mod script;
 pub(crate) mod state;
 pub(crate) mod undisturbed;

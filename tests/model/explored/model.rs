@@ -6,23 +6,27 @@ use cutline::protocol::collector::Announcement;
 use cutline::world::{Choice, Fate, Fault, Notice};
 use stateright::{Model, Property};
 
-use super::case::{Case, Trouble, application, request};
+use super::case::{Case, LIMIT_MS, Trouble, application, request};
 use super::findings::{self, Finding};
 use super::rare::{Outcome, Seen};
+use super::rules::Rules;
 use super::state::{State, Step, describe};
 use super::undisturbed;
 
 /// A world with all that can happen in it.
 pub(crate) struct Explored {
     pub(crate) case: Case,
+    rules: Rules,
     pub(crate) seen: Seen,
     undisturbed: HashSet<u64>,
 }
 
 impl Explored {
     pub(crate) fn new(case: Case) -> Self {
+        let rules = Rules::new(case);
         Self {
-            undisturbed: undisturbed::states(&case),
+            undisturbed: undisturbed::states(&rules.undisturbed()),
+            rules,
             seen: Seen::default(),
             case,
         }
@@ -34,7 +38,7 @@ impl Explored {
             return false;
         };
         match *choice {
-            Choice::Fault(Fault::Pass(_)) => self.case.trouble == Trouble::Limit,
+            Choice::Fault(Fault::Pass(passed_ms)) => passed_ms == LIMIT_MS,
             Choice::Fault(_) => true,
             Choice::Store(_, fate) => fate != Fate::Done,
             _ => false,
@@ -47,13 +51,13 @@ impl Model for Explored {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::first(&self.case)]
+        vec![State::first(&self.rules)]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Step>) {
         // What is wrong stays wrong: the shortest way to it is enough.
         if state.findings.is_empty() {
-            actions.extend(state.steps(&self.case));
+            actions.extend(self.rules.steps(state));
         }
     }
 
@@ -89,7 +93,7 @@ impl Model for Explored {
                 world: &next.world,
                 notices: &notices,
                 is_late: self.case.trouble != Trouble::Nothing && next.faults == 0,
-                limited: self.case.trouble == Trouble::Limit,
+                overtakes: self.case.overtakes(),
             };
             self.seen.look(&last.world, &choice, &outcome);
         }
