@@ -48,7 +48,10 @@ fn explore(name: &str) {
             "{name} never shows {rare:?}, but {seen}"
         );
     }
-    eprintln!("@@ {name} {states} {:.1} {seen}", started.elapsed().as_secs_f64());
+    eprintln!(
+        "@@ {name} {states} {:.1} {seen}",
+        started.elapsed().as_secs_f64()
+    );
     table::compare(&case, states, started.elapsed());
 }
 

@@ -121,11 +121,10 @@ impl Case {
         world
     }
 
-    /// Whether snapshots are ended by nothing but their manifest saying complete.
-    pub(crate) fn always_completes(&self) -> bool {
+    /// Whether snapshots are ended by nothing but their completion, or a newer one.
+    pub(crate) fn is_harmless(&self) -> bool {
         use Trouble::{Break, Limit, Nothing};
-        let harmless = matches!(self.trouble, Nothing | Limit | Break(_));
-        harmless && (self.snapshots == 1 || self.mode.overlaps(self.mode))
+        matches!(self.trouble, Nothing | Limit | Break(_))
     }
 
     /// Whether markers overtake, or may.

@@ -82,6 +82,7 @@ const FORKED: (Graph, &str) = (FORK, "p1→p2:1 p1→p3");
 const ONE_FORKED: (Graph, &str) = (FORK, "p1→p2:1");
 
 const LASSOED: (Graph, &str) = (LASSO, "p1→p2 p3→p2");
+const ACROSS: (Graph, &str) = (FORK, "p1→p3");
 const PAIRED: (Graph, &str) = (PAIR, "p1→p2 p1→p2#2");
 /// Two on one channel, so that a marker can stand between them.
 const TWO_ROUND: (Graph, &str) = (RING, "p1→p2 p1→p2");
@@ -112,7 +113,7 @@ pub(crate) const CASES: &[Case] = &[
     case("pair_aligned", PAIRED, (Aligned, 1), Nothing, &[Complete]),
     case(
         "fork_aligned_twice",
-        FORKED,
+        ACROSS,
         (Aligned, 2),
         Nothing,
         &[Superseded, LateMarker, Complete],
@@ -133,7 +134,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case(
         "fork_unaligned_twice",
-        FORKED,
+        ACROSS,
         (Unaligned, 2),
         Nothing,
         &[Superseded, LateMarker, OvertakesOutbox, OvertakesInbox],
@@ -177,28 +178,28 @@ pub(crate) const CASES: &[Case] = &[
         "ring_classic_break",
         TWO_ROUND,
         (Classic, 1),
-        Break("p1→p2"),
+        Break("p1→p2 p2→p3 p3→p1"),
         &[MarkerBetween],
     ),
     case(
         "fork_classic_break",
         TWO_FORKED,
         (Classic, 1),
-        Break("p1→p2"),
+        Break("p1→p2 p2→p3"),
         &[MarkerBetween],
     ),
     case(
         "fork_aligned_break",
         TWO_FORKED,
         (Aligned, 1),
-        Break("p1→p2"),
+        Break("p1→p2 p2→p3"),
         &[MarkerBetween],
     ),
     case(
         "fork_unaligned_break",
         TWO_FORKED,
         (Unaligned, 1),
-        Break("p1→p2"),
+        Break("p1→p2 p2→p3"),
         &[MarkerBetween, OvertakingAgain, BehindTakenBack],
     ),
     case(
@@ -280,7 +281,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case(
         "fork_unaligned_abort",
-        FORKED,
+        ONE_FORKED,
         (Unaligned, 1),
         Abort,
         &[Aborted, LateMarker],

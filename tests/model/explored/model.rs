@@ -93,6 +93,7 @@ impl Model for Explored {
                 world: &next.world,
                 notices: &notices,
                 is_late: self.case.trouble != Trouble::Nothing && next.faults == 0,
+                mode: self.case.mode,
                 overtakes: self.case.overtakes(),
             };
             self.seen.look(&last.world, &choice, &outcome);
@@ -129,10 +130,9 @@ impl Model for Explored {
             Property::always(
                 "nothing is left open or undelivered",
                 |model: &Self, state: &State| {
-                    let mut actions = Vec::new();
-                    model.actions(state, &mut actions);
-                    let is_over = actions.is_empty() && state.findings.is_empty();
-                    !is_over || (state.is_settled() && state.is_delivered() && state.asks == 0)
+                    let is_at_rest =
+                        || state.is_settled() && state.is_delivered() && state.asks == 0;
+                    !state.findings.is_empty() || model.rules.go_on(state) || is_at_rest()
                 },
             ),
         ]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cutline::protocol::collector::Announcement;
 use cutline::protocol::cut::ChannelFacts;
 use cutline::protocol::ids::SnapshotId;
+use cutline::protocol::mode::Mode;
 use cutline::protocol::records::{End, Manifest};
 use cutline::world::{Choice, Notice, World};
 
@@ -125,7 +126,10 @@ impl Seen {
             (Rare::Complete, true),
             (Rare::CompleteAfter, after.is_late),
             (Rare::InFlight, shares.sender || shares.receiver),
-            (Rare::BackEdge, shares.back_edge && !after.overtakes),
+            (
+                Rare::BackEdge,
+                shares.back_edge && after.mode.holds() && !after.overtakes,
+            ),
             (Rare::OvertakesOutbox, shares.sender),
             (Rare::OvertakesInbox, shares.receiver && after.overtakes),
             (Rare::Inconsistent, !inexact.is_empty()),
@@ -172,6 +176,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) notices: &'a [Notice],
     /// The fault of this world has struck.
     pub(crate) is_late: bool,
+    /// The mode of its snapshots.
+    pub(crate) mode: Mode,
     /// Markers overtake, or may.
     pub(crate) overtakes: bool,
 }

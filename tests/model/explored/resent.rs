@@ -35,9 +35,10 @@ pub(crate) fn shown(
         Choice::Store(at, _) => {
             let reads = before.pending().get(at) == Some(&Operation::Read);
             let status = after.world.collector().map(|collector| collector.status());
-            let complete = status.map(|status| status.complete);
-            let found = complete.is_some_and(|complete| complete > SnapshotId::default());
-            vec![(Rare::Found, reads && found)]
+            let found = status.is_some_and(|status| {
+                status.complete > SnapshotId::default() && status.complete_count == 0
+            });
+            vec![(Rare::Found, reads && found && after.is_late)]
         }
         _ => Vec::new(),
     }
@@ -61,7 +62,7 @@ pub(crate) fn recorded(process: ProcessId, after: &Outcome<'_>) -> Vec<(Rare, bo
         (Rare::Overlap, overlap),
         (
             Rare::BehindTakenBack,
-            ahead && after.overtakes && after.is_late,
+            ahead && after.mode.overtakes() && after.is_late,
         ),
     ]
 }

@@ -92,6 +92,12 @@ impl Rules {
         steps
     }
 
+    /// Whether anything can happen next.
+    pub(crate) fn go_on(&self, state: &State) -> bool {
+        let mut choices = state.world.choices().into_iter();
+        choices.any(|choice| self.counts(state, &choice)) || !self.steps(state).is_empty()
+    }
+
     /// What is left out.
     fn counts(&self, state: &State, choice: &Choice) -> bool {
         let breaks = !self.broken.is_empty() && state.faults > 0;
@@ -122,7 +128,7 @@ impl Rules {
     fn is_eager(&self, state: &State, choice: &Choice) -> bool {
         let case = &self.case;
         let calm = state.faults == 0 || case.trouble == Trouble::Limit;
-        let apart = case.always_completes() && state.asks == 0;
+        let apart = case.is_harmless() && state.asks == 0;
         match *choice {
             Choice::Hear(_) => true,
             Choice::Start(_) | Choice::Open(_) => calm,
@@ -141,7 +147,7 @@ impl Rules {
                 match directive.map(|directive| &directive.order) {
                     Some(Order::Run(_)) => calm,
                     Some(Order::Ended { complete: true, .. }) => case.trouble != Trouble::Collector,
-                    Some(Order::Trigger(..)) | None => false,
+                    Some(Order::Trigger(..) | Order::Ended { .. }) | None => false,
                     Some(_) => apart,
                 }
             }
@@ -171,7 +177,10 @@ impl Rules {
     fn is_sure(&self, state: &State, at: usize) -> bool {
         match &state.world.pending()[at] {
             // Whether a part is in time for a snapshot that may be aborted, depends.
-            Operation::Put(..) => false,
+            Operation::Put(_, _, part, _) => {
+                let mut ended = state.world.manifests().map(|manifest| manifest.snapshot);
+                ended.any(|snapshot| snapshot == part.snapshot)
+            }
             _ => true,
         }
     }
