@@ -26,7 +26,7 @@ fn explore(name: &str) {
     let case = *CASES.iter().find(|case| case.name == name).unwrap();
     let started = Instant::now();
     let checker = Explored::new(case).checker().threads(THREADS);
-    let checker = checker.timeout(Duration::from_secs(150));
+    let checker = checker.timeout(PATIENCE);
     let checker = checker.finish_when(HasDiscoveries::AnyFailures);
     let checker = checker.spawn_bfs().join();
     if let Some((wrong, path)) = checker.discoveries().into_iter().next() {
@@ -35,7 +35,7 @@ fn explore(name: &str) {
         let steps: Vec<_> = steps.iter().map(describe).collect();
         panic!("not so: {wrong}\n{}\n{last:?}", steps.join("\n"));
     }
-
+    assert!(started.elapsed() < PATIENCE, "{name} is too large");
     let states = checker.unique_state_count();
     let seen = &checker.model().seen;
     assert!(
@@ -48,10 +48,6 @@ fn explore(name: &str) {
             "{name} never shows {rare:?}, but {seen}"
         );
     }
-    eprintln!(
-        "@@ {name} {states} {:.1} {seen}",
-        started.elapsed().as_secs_f64()
-    );
     table::compare(&case, states, started.elapsed());
 }
 
@@ -97,6 +93,7 @@ worlds! {
     ring_aligned_limit
     dag_aligned_limit
     fork_aligned_limit
+    fork_aligned_limit_idle
     pair_aligned_limit_crash
     ring_classic_break
     fork_classic_break

@@ -127,11 +127,6 @@ impl Case {
         matches!(self.trouble, Nothing | Limit | Break(_))
     }
 
-    /// Whether markers overtake, or may.
-    pub(crate) fn overtakes(&self) -> bool {
-        self.mode.overtakes() || self.trouble.is_limit()
-    }
-
     fn job(&self) -> Job {
         let names = (1..=self.graph.processes).map(|number| format!("p{number}"));
         let channels = self.graph.channels.split_whitespace();

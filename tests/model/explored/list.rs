@@ -59,7 +59,7 @@ const fn case(
         mode,
         snapshots,
         trouble,
-        states_min: 500,
+        states_min: 20,
         shows,
     }
 }
@@ -68,7 +68,8 @@ use Mode::{Aligned, AtLeastOnce, Classic, Unaligned};
 use Rare::{
     Aborted, BackEdge, BehindTakenBack, Complete, CompleteAfter, Found, FromTheStart, InFlight,
     Inconsistent, LateMarker, MarkerBetween, Overlap, OvertakesInbox, OvertakesOutbox,
-    OvertakingAgain, Superseded, TakenBack, TakenBackInFlight, TakenBackReceiver, TakenBackSender,
+    OvertakingAgain, StrikesInbox, StrikesOutbox, Superseded, TakenBack, TakenBackInFlight,
+    TakenBackReceiver, TakenBackSender,
 };
 use Trouble::{Abort, Break, Collector, Crash, Limit, LimitCrash, Nothing, Unknown};
 
@@ -80,9 +81,9 @@ const DOWN: (Graph, &str) = (DAG, "p1→p3 p2→p3:1");
 const ONE_DOWN: (Graph, &str) = (DAG, "p2→p3:1");
 const FORKED: (Graph, &str) = (FORK, "p1→p2:1 p1→p3");
 const ONE_FORKED: (Graph, &str) = (FORK, "p1→p2:1");
-
-const LASSOED: (Graph, &str) = (LASSO, "p1→p2 p3→p2");
 const ACROSS: (Graph, &str) = (FORK, "p1→p3");
+const IDLE: (Graph, &str) = (FORK, "");
+const LASSOED: (Graph, &str) = (LASSO, "p1→p2 p3→p2");
 const PAIRED: (Graph, &str) = (PAIR, "p1→p2 p1→p2#2");
 /// Two on one channel, so that a marker can stand between them.
 const TWO_ROUND: (Graph, &str) = (RING, "p1→p2 p1→p2");
@@ -151,21 +152,28 @@ pub(crate) const CASES: &[Case] = &[
         HALF_ROUND,
         (Aligned, 1),
         Limit,
-        &[OvertakesOutbox, OvertakesInbox],
+        &[StrikesOutbox, StrikesInbox],
     ),
     case(
         "dag_aligned_limit",
         ONE_DOWN,
         (Aligned, 1),
         Limit,
-        &[OvertakesOutbox, OvertakesInbox],
+        &[StrikesOutbox, StrikesInbox],
     ),
     case(
         "fork_aligned_limit",
         FORKED,
         (Aligned, 1),
         Limit,
-        &[OvertakesOutbox, OvertakesInbox],
+        &[StrikesOutbox, StrikesInbox],
+    ),
+    case(
+        "fork_aligned_limit_idle",
+        IDLE,
+        (Aligned, 1),
+        Limit,
+        &[CompleteAfter],
     ),
     case(
         "pair_aligned_limit_crash",
@@ -185,21 +193,21 @@ pub(crate) const CASES: &[Case] = &[
         "fork_classic_break",
         TWO_FORKED,
         (Classic, 1),
-        Break("p1→p2 p2→p3"),
+        Break("p1→p2 p1→p3 p2→p3"),
         &[MarkerBetween],
     ),
     case(
         "fork_aligned_break",
         TWO_FORKED,
         (Aligned, 1),
-        Break("p1→p2 p2→p3"),
+        Break("p1→p2 p1→p3 p2→p3"),
         &[MarkerBetween],
     ),
     case(
         "fork_unaligned_break",
         TWO_FORKED,
         (Unaligned, 1),
-        Break("p1→p2 p2→p3"),
+        Break("p1→p2 p1→p3 p2→p3"),
         &[MarkerBetween, OvertakingAgain, BehindTakenBack],
     ),
     case(

@@ -94,7 +94,7 @@ impl Model for Explored {
                 notices: &notices,
                 is_late: self.case.trouble != Trouble::Nothing && next.faults == 0,
                 mode: self.case.mode,
-                overtakes: self.case.overtakes(),
+                limited: self.case.trouble.is_limit(),
             };
             self.seen.look(&last.world, &choice, &outcome);
         }

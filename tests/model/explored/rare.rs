@@ -75,6 +75,10 @@ rares! {
     OvertakesOutbox = "overtakes in an outbox",
     /// A marker counts while a message waits ahead of it in an inbox, or is to come.
     OvertakesInbox = "overtakes in an inbox",
+    /// T strikes while a marker waits in an outbox behind messages.
+    StrikesOutbox = "T strikes at the sender",
+    /// T strikes while messages wait ahead of a marker in an inbox, or are to come.
+    StrikesInbox = "T strikes at the receiver",
     /// A complete snapshot is of a cut that is not consistent.
     Inconsistent = "not consistent, and called so",
 }
@@ -126,12 +130,14 @@ impl Seen {
             (Rare::Complete, true),
             (Rare::CompleteAfter, after.is_late),
             (Rare::InFlight, shares.sender || shares.receiver),
+            (Rare::BackEdge, shares.back_edge && after.mode.holds()),
+            (Rare::OvertakesOutbox, shares.sender && !after.limited),
             (
-                Rare::BackEdge,
-                shares.back_edge && after.mode.holds() && !after.overtakes,
+                Rare::OvertakesInbox,
+                shares.receiver && after.mode.overtakes(),
             ),
-            (Rare::OvertakesOutbox, shares.sender),
-            (Rare::OvertakesInbox, shares.receiver && after.overtakes),
+            (Rare::StrikesOutbox, shares.sender && after.limited),
+            (Rare::StrikesInbox, shares.awaited && after.limited),
             (Rare::Inconsistent, !inexact.is_empty()),
         ];
         self.note_shown(shown);
@@ -178,8 +184,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) is_late: bool,
     /// The mode of its snapshots.
     pub(crate) mode: Mode,
-    /// Markers overtake, or may.
-    pub(crate) overtakes: bool,
+    /// They have a limit.
+    pub(crate) limited: bool,
 }
 
 /// Where a complete snapshot holds messages.
@@ -188,6 +194,8 @@ struct Shares {
     receiver: bool,
     /// The receiver's, on a back edge.
     back_edge: bool,
+    /// The same, on another channel.
+    awaited: bool,
 }
 
 impl Shares {
@@ -203,6 +211,7 @@ impl Shares {
         Self {
             sender: facts.flat_map(|of| &of.outputs).any(|end| holds(&end)),
             receiver: inputs.clone().next().is_some(),
+            awaited: inputs.clone().any(|end| !back_edges.contains(&end.channel)),
             back_edge: inputs.any(|end| back_edges.contains(&end.channel)),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use cutline::protocol::Input;
 use cutline::protocol::events::{Order, Report};
-use cutline::protocol::ids::ChannelId;
+use cutline::protocol::ids::{ChannelId, SnapshotId};
 use cutline::world::{Choice, Fate, Fault, Operation};
 
 use super::case::{Case, LIMIT_MS, Trouble, application};
@@ -137,7 +137,7 @@ impl Rules {
             }
             Choice::Send(channel) => self.goes_at_once(state, channel),
             Choice::Take(channel) => is_without_effect(state, channel),
-            Choice::Store(at, _) => apart || calm && self.is_sure(state, at),
+            Choice::Store(at, _) => (apart || calm) && is_sure(state, at, apart),
             Choice::Report(process, incarnation) => {
                 let report = state.world.next_report(process, incarnation);
                 apart || !matches!(report, Some(Report::Join(_)))
@@ -159,30 +159,21 @@ impl Rules {
     /// packed with it, and the wire loses nothing but with one of its ends.
     fn goes_at_once(&self, state: &State, channel: ChannelId) -> bool {
         let case = &self.case;
-        let is_alone = !case.overtakes() && self.single.contains(&channel);
-        let sender = state.world.process(channel.from);
-        // It is at the front, as it has overtaken what there was.
-        let is_marker = || {
-            case.snapshots == 1
-                && !case.trouble.is_limit()
-                && sender.is_some_and(|sender| {
-                    let mut recordings = sender.recordings();
-                    recordings.any(|(_, waits_for)| waits_for.contains(&channel))
-                })
-        };
-        !self.broken.contains(&channel) && (is_alone || case.mode.overtakes() && is_marker())
-    }
-
-    /// Whether what the store is asked to do will be done and count, whatever else happens first.
-    fn is_sure(&self, state: &State, at: usize) -> bool {
-        match &state.world.pending()[at] {
-            // Whether a part is in time for a snapshot that may be aborted, depends.
-            Operation::Put(_, _, part, _) => {
-                let mut ended = state.world.manifests().map(|manifest| manifest.snapshot);
-                ended.any(|snapshot| snapshot == part.snapshot)
-            }
-            _ => true,
+        if self.broken.contains(&channel) || case.trouble.is_limit() {
+            return false;
         }
+        if !case.mode.overtakes() {
+            return self.single.contains(&channel);
+        }
+        // The marker of the last snapshot has overtaken all but markers.
+        let last = SnapshotId::new(case.snapshots.into());
+        let sender = state.world.process(channel.from);
+        state.asks == 0
+            && sender.is_some_and(|sender| {
+                let mut recordings = sender.recordings();
+                recordings
+                    .any(|(snapshot, waits_for)| snapshot == last && waits_for.contains(&channel))
+            })
     }
 
     /// The faults that may strike now.
@@ -210,6 +201,26 @@ impl Rules {
                 .map(|(at, _)| Choice::Store(at, Fate::Unknown))
                 .collect(),
         }
+    }
+}
+
+/// Whether what the store is asked to do will be done and count, whatever else happens first.
+fn is_sure(state: &State, at: usize, apart: bool) -> bool {
+    let pending = state.world.pending();
+    match &pending[at] {
+        // Whether a part is in time for a snapshot that may be aborted, depends.
+        Operation::Put(_, _, part, _) => {
+            let mut ended = state.world.manifests().map(|manifest| manifest.snapshot);
+            apart || ended.any(|snapshot| snapshot == part.snapshot)
+        }
+        // Of two, either may be the first.
+        Operation::Create(_) => {
+            let creates = pending
+                .iter()
+                .filter(|of| matches!(of, Operation::Create(_)));
+            creates.count() == 1
+        }
+        Operation::Read | Operation::Load(..) | Operation::Delete(_) => true,
     }
 }
 
