@@ -95,11 +95,15 @@ worlds! {
     fork_aligned_limit
     fork_aligned_limit_idle
     pair_aligned_limit_crash
+    pair_aligned_limit_break
     ring_classic_break
     fork_classic_break
     fork_aligned_break
     fork_unaligned_break
+    ring_unaligned_break
     ring_classic_crash
+    ring_aligned_crash
+    pair_unaligned_crash
     fork_classic_crash
     fork_aligned_crash
     fork_unaligned_crash
@@ -113,4 +117,5 @@ worlds! {
     fork_unaligned_abort
     ring_classic_unknown
     fork_classic_unknown
+    fork_unaligned_unknown
 }

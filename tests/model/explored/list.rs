@@ -68,10 +68,10 @@ use Mode::{Aligned, AtLeastOnce, Classic, Unaligned};
 use Rare::{
     Aborted, BackEdge, BehindTakenBack, Complete, CompleteAfter, Found, FromTheStart, InFlight,
     Inconsistent, LateMarker, MarkerBetween, Overlap, OvertakesInbox, OvertakesOutbox,
-    OvertakingAgain, StrikesInbox, StrikesOutbox, Superseded, TakenBack, TakenBackInFlight,
-    TakenBackReceiver, TakenBackSender,
+    OvertakingAgain, RecordsWhileDown, StrikesInbox, StrikesOutbox, Superseded, TakenBack,
+    TakenBackInFlight, TakenBackReceiver, TakenBackSender,
 };
-use Trouble::{Abort, Break, Collector, Crash, Limit, LimitCrash, Nothing, Unknown};
+use Trouble::{Abort, Break, Collector, Crash, Limit, LimitBreak, LimitCrash, Nothing, Unknown};
 
 /// Once round, and one more.
 const ROUND: (Graph, &str) = (RING, "p1→p2:1 p2→p3 p3→p1");
@@ -85,6 +85,7 @@ const ACROSS: (Graph, &str) = (FORK, "p1→p3");
 const IDLE: (Graph, &str) = (FORK, "");
 const LASSOED: (Graph, &str) = (LASSO, "p1→p2 p3→p2");
 const PAIRED: (Graph, &str) = (PAIR, "p1→p2 p1→p2#2");
+const TWO_PAIRED: (Graph, &str) = (PAIR, "p1→p2 p1→p2");
 /// Two on one channel, so that a marker can stand between them.
 const TWO_ROUND: (Graph, &str) = (RING, "p1→p2 p1→p2");
 const TWO_FORKED: (Graph, &str) = (FORK, "p1→p2 p1→p2");
@@ -183,32 +184,56 @@ pub(crate) const CASES: &[Case] = &[
         &[TakenBackSender, TakenBackReceiver],
     ),
     case(
+        "pair_aligned_limit_break",
+        TWO_PAIRED,
+        (Aligned, 1),
+        LimitBreak("p1→p2"),
+        &[StrikesOutbox, StrikesInbox, MarkerBetween],
+    ),
+    case(
         "ring_classic_break",
         TWO_ROUND,
         (Classic, 1),
         Break("p1→p2 p2→p3 p3→p1"),
-        &[MarkerBetween],
+        &[MarkerBetween, RecordsWhileDown],
     ),
     case(
         "fork_classic_break",
         TWO_FORKED,
         (Classic, 1),
         Break("p1→p2 p1→p3 p2→p3"),
-        &[MarkerBetween],
+        &[MarkerBetween, RecordsWhileDown],
     ),
     case(
         "fork_aligned_break",
         TWO_FORKED,
         (Aligned, 1),
         Break("p1→p2 p1→p3 p2→p3"),
-        &[MarkerBetween],
+        &[MarkerBetween, RecordsWhileDown],
     ),
     case(
         "fork_unaligned_break",
         TWO_FORKED,
         (Unaligned, 1),
-        Break("p1→p2 p1→p3 p2→p3"),
-        &[MarkerBetween, OvertakingAgain, BehindTakenBack],
+        Break("p1→p2 p2→p3"),
+        &[
+            MarkerBetween,
+            OvertakingAgain,
+            BehindTakenBack,
+            RecordsWhileDown,
+        ],
+    ),
+    case(
+        "ring_unaligned_break",
+        TWO_ROUND,
+        (Unaligned, 1),
+        Break("p1→p2 p2→p3 p3→p1"),
+        &[
+            MarkerBetween,
+            OvertakingAgain,
+            BehindTakenBack,
+            RecordsWhileDown,
+        ],
     ),
     case(
         "ring_classic_crash",
@@ -216,6 +241,20 @@ pub(crate) const CASES: &[Case] = &[
         (Classic, 1),
         Crash,
         &[TakenBackInFlight, FromTheStart],
+    ),
+    case(
+        "ring_aligned_crash",
+        HALF_ROUND,
+        (Aligned, 1),
+        Crash,
+        &[BackEdge, TakenBackReceiver],
+    ),
+    case(
+        "pair_unaligned_crash",
+        PAIRED,
+        (Unaligned, 1),
+        Crash,
+        &[TakenBackSender, TakenBackReceiver],
     ),
     case(
         "fork_classic_crash",
@@ -305,6 +344,13 @@ pub(crate) const CASES: &[Case] = &[
         "fork_classic_unknown",
         FORKED,
         (Classic, 1),
+        Unknown,
+        &[Aborted, CompleteAfter],
+    ),
+    case(
+        "fork_unaligned_unknown",
+        ONE_FORKED,
+        (Unaligned, 1),
         Unknown,
         &[Aborted, CompleteAfter],
     ),

@@ -40,8 +40,9 @@
 //!
 //! When no fault can strike any more, these too, as nothing can come between or undo them:
 //!
-//! - a node starts, a hello is answered, a part is loaded, a prepared process hears `Run`, a
-//!   process that has nothing to send finds that out: each only makes other steps possible;
+//! - a node starts, a part is loaded, a prepared process hears `Run`, a process that has nothing
+//!   to send finds that out; a hello is answered, but on a channel that has broken, since what is
+//!   to be sent again stands elsewhere until then: each only makes other steps possible;
 //! - a record is created, if it is the only one: of the log, since a real collector is found by
 //!   nobody before it leads; of a snapshot's begin, since it could be asked for later; of its end,
 //!   since that is decided. Of two, either may be the first;

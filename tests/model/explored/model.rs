@@ -32,16 +32,13 @@ impl Explored {
         }
     }
 
-    /// Whether a step uses up the fault of this world.
-    fn is_fault(&self, step: &Step) -> bool {
-        let Step::Choice(choice) = step else {
-            return false;
-        };
+    /// What a step uses up of what may go wrong, or of the time that may pass at rest.
+    fn use_up(next: &mut State, choice: &Choice) {
         match *choice {
-            Choice::Fault(Fault::Pass(passed_ms)) => passed_ms == LIMIT_MS,
-            Choice::Fault(_) => true,
-            Choice::Store(_, fate) => fate != Fate::Done,
-            _ => false,
+            Choice::Fault(Fault::Pass(LIMIT_MS)) => next.strikes -= 1,
+            Choice::Fault(Fault::Pass(_)) => next.rests -= 1,
+            Choice::Fault(_) | Choice::Store(_, Fate::Failed | Fate::Unknown) => next.faults -= 1,
+            _ => {}
         }
     }
 }
@@ -63,17 +60,13 @@ impl Model for Explored {
 
     fn next_state(&self, last: &State, step: Step) -> Option<State> {
         let mut next = last.clone();
-        if self.is_fault(&step) {
-            next.faults -= 1;
-        }
         match step {
             Step::Ask => {
                 next.asks -= 1;
                 next.world.ask(request());
             }
             Step::Choice(choice) => {
-                let rests = matches!(choice, Choice::Fault(Fault::Pass(_)));
-                next.rests -= u8::from(rests && !self.is_fault(&step));
+                Self::use_up(&mut next, &choice);
                 next.world.apply(&choice);
             }
         }
@@ -92,9 +85,9 @@ impl Model for Explored {
             let outcome = Outcome {
                 world: &next.world,
                 notices: &notices,
-                is_late: self.case.trouble != Trouble::Nothing && next.faults == 0,
+                is_late: self.case.trouble != Trouble::Nothing && next.faults + next.strikes == 0,
                 mode: self.case.mode,
-                limited: self.case.trouble.is_limit(),
+                limited: self.case.trouble.strikes() > 0,
             };
             self.seen.look(&last.world, &choice, &outcome);
         }

@@ -55,6 +55,8 @@ rares! {
     OvertakingAgain = "overtaking marker sent again",
     /// A marker that may overtake stays behind messages that a broken stream took back.
     BehindTakenBack = "overtakes nothing that a stream took back",
+    /// A process records while what it sent is neither acknowledged nor on a stream.
+    RecordsWhileDown = "records while a stream is down",
     /// A marker arrives whose snapshot has ended.
     LateMarker = "late marker ignored",
     /// The job is taken back to a snapshot that was taken.

@@ -17,7 +17,6 @@ pub(crate) fn shown(
     match *choice {
         Choice::Send(channel) => {
             let again = marker_again(before, after.world, channel);
-            let again = again.filter(|_| after.is_late);
             vec![
                 (
                     Rare::MarkerBetween,
@@ -50,6 +49,8 @@ pub(crate) fn recorded(process: ProcessId, after: &Outcome<'_>) -> Vec<(Rare, bo
         return Vec::new();
     };
     let overlap = machine.recordings().count() > 1;
+    let mut closed = machine.outboxes().iter().filter(|outbox| !outbox.is_open());
+    let down = closed.any(|outbox| outbox.unacknowledged() > 0);
     // A marker that has overtaken everything is what the next frame would be.
     let mut ahead = false;
     for outbox in machine.outboxes().iter().filter(|outbox| outbox.is_open()) {
@@ -60,6 +61,7 @@ pub(crate) fn recorded(process: ProcessId, after: &Outcome<'_>) -> Vec<(Rare, bo
     }
     vec![
         (Rare::Overlap, overlap),
+        (Rare::RecordsWhileDown, down),
         (
             Rare::BehindTakenBack,
             ahead && after.mode.overtakes() && after.is_late,

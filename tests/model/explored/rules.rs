@@ -32,12 +32,10 @@ impl Rules {
             single: BTreeSet::new(),
             broken: Vec::new(),
         };
-        if let Trouble::Break(channels) = case.trouble {
-            let channels = channels.split_whitespace();
-            rules.broken = channels
-                .map(|text| text.parse().expect("a channel"))
-                .collect();
-        }
+        let broken = case.trouble.breaks().split_whitespace();
+        rules.broken = broken
+            .map(|text| text.parse().expect("a channel"))
+            .collect();
         let last = rules.undisturbed().last();
         for process in last.processes() {
             let script = application(&last.world, process).expect("it runs");
@@ -86,6 +84,9 @@ impl Rules {
         if steps.is_empty() && state.rests > 0 && !state.is_settled() {
             steps.push(Step::Choice(Choice::Fault(Fault::Pass(RETRY_MS))));
         }
+        if state.strikes > 0 {
+            steps.push(Step::Choice(Choice::Fault(Fault::Pass(LIMIT_MS))));
+        }
         if state.faults > 0 {
             steps.extend(self.troubles(state).into_iter().map(Step::Choice));
         }
@@ -117,7 +118,7 @@ impl Rules {
             matches!(choice, Tick(_) | Take(_) | Send(_) | Arrive(_))
         };
         self.case.snapshots > 0
-            && state.faults == 0
+            && state.faults + state.strikes == 0
             && state.asks == 0
             && state.is_settled()
             && state.together().is_some()
@@ -127,11 +128,12 @@ impl Rules {
     /// Whether nothing that anything else does depends on when this is done.
     fn is_eager(&self, state: &State, choice: &Choice) -> bool {
         let case = &self.case;
-        let calm = state.faults == 0 || case.trouble == Trouble::Limit;
+        let calm = state.faults == 0;
         let apart = case.is_harmless() && state.asks == 0;
         match *choice {
             Choice::Hear(_) => true,
-            Choice::Start(_) | Choice::Open(_) => calm,
+            Choice::Start(_) => calm,
+            Choice::Open(channel) => calm && !self.broken.contains(&channel),
             Choice::Tick(process) => {
                 calm && application(&state.world, process).is_none_or(Script::is_done)
             }
@@ -159,7 +161,7 @@ impl Rules {
     /// packed with it, and the wire loses nothing but with one of its ends.
     fn goes_at_once(&self, state: &State, channel: ChannelId) -> bool {
         let case = &self.case;
-        if self.broken.contains(&channel) || case.trouble.is_limit() {
+        if self.broken.contains(&channel) || case.trouble.strikes() > 0 {
             return false;
         }
         if !case.mode.overtakes() {
@@ -181,16 +183,14 @@ impl Rules {
         let pending = state.world.pending().iter().enumerate();
         let crash = |process| Choice::Fault(Fault::Crash(process));
         match self.case.trouble {
-            Trouble::Nothing => Vec::new(),
-            Trouble::Break(_) => {
+            Trouble::Nothing | Trouble::Limit => Vec::new(),
+            Trouble::Break(_) | Trouble::LimitBreak(_) => {
                 let channels = self.broken.iter();
                 channels
                     .map(|&channel| Choice::Fault(Fault::Break(channel)))
                     .collect()
             }
-            Trouble::LimitCrash if state.faults == 1 => state.processes().map(crash).collect(),
-            Trouble::Crash => state.processes().map(crash).collect(),
-            Trouble::Limit | Trouble::LimitCrash => vec![Choice::Fault(Fault::Pass(LIMIT_MS))],
+            Trouble::Crash | Trouble::LimitCrash => state.processes().map(crash).collect(),
             Trouble::Collector => vec![Choice::Fault(Fault::CrashCollector)],
             Trouble::Abort => pending
                 .filter(|(_, operation)| matches!(operation, Operation::Put(..)))

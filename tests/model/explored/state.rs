@@ -21,7 +21,9 @@ pub(crate) struct State {
     pub(crate) world: World<Script>,
     /// Snapshots still to be asked for.
     pub(crate) asks: u8,
-    /// Faults still to strike.
+    /// How often T may still strike.
+    pub(crate) strikes: u8,
+    /// Faults still to happen.
     pub(crate) faults: u8,
     /// How often time may still pass at rest.
     pub(crate) rests: u8,
@@ -49,7 +51,8 @@ impl State {
         Self {
             world: case.world(at_once),
             asks: case.snapshots - at_once,
-            faults: case.trouble.count(),
+            strikes: case.trouble.strikes(),
+            faults: case.trouble.faults(),
             rests: RESTS_MAX,
             findings: Vec::new(),
         }
