@@ -94,6 +94,7 @@ worlds! {
     dag_aligned_limit
     fork_aligned_limit
     fork_aligned_limit_idle
+    line_aligned_twice_limit
     pair_aligned_limit_crash
     pair_aligned_limit_break
     ring_classic_break
@@ -101,12 +102,16 @@ worlds! {
     fork_aligned_break
     fork_unaligned_break
     ring_unaligned_break
+    pair_classic_break_twice
+    pair_unaligned_break_twice
+    line_unaligned_twice_break
     ring_classic_crash
     ring_aligned_crash
-    pair_unaligned_crash
     fork_classic_crash
     fork_aligned_crash
     fork_unaligned_crash
+    pair_unaligned_crash
+    line_unaligned_twice_crash
     ring_classic_collector
     fork_classic_collector
     fork_aligned_collector

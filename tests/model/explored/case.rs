@@ -22,6 +22,8 @@ pub(crate) enum Trouble {
     Nothing,
     /// A stream of one of these channels breaks, and what is on the wire is lost.
     Break(&'static str),
+    /// The same, twice.
+    BreakTwice(&'static str),
     /// A node is killed, and the job is taken back.
     Crash,
     /// The collector is killed.
@@ -46,13 +48,19 @@ impl Trouble {
 
     /// How many other faults there are.
     pub(crate) const fn faults(self) -> u8 {
-        !matches!(self, Self::Nothing | Self::Limit) as u8
+        match self {
+            Self::Nothing | Self::Limit => 0,
+            Self::BreakTwice(_) => 2,
+            _ => 1,
+        }
     }
 
     /// The channels that break.
     pub(crate) const fn breaks(self) -> &'static str {
         match self {
-            Self::Break(channels) | Self::LimitBreak(channels) => channels,
+            Self::Break(channels) | Self::BreakTwice(channels) | Self::LimitBreak(channels) => {
+                channels
+            }
             _ => "",
         }
     }
@@ -63,6 +71,9 @@ impl fmt::Display for Trouble {
         f.write_str(match self {
             Self::Nothing => "none",
             Self::Break(channels) => return write!(f, "{} breaks", any_of(channels)),
+            Self::BreakTwice(channels) => {
+                return write!(f, "{} breaks, twice", any_of(channels));
+            }
             Self::LimitBreak(channels) => {
                 return write!(f, "T strikes, {} breaks", any_of(channels));
             }

@@ -38,6 +38,13 @@ const LASSO: Graph = Graph {
     channels: "p1→p2 p2→p3 p3→p2",
 };
 
+/// As small as a graph can be.
+const LINE: Graph = Graph {
+    name: "line",
+    processes: 2,
+    channels: "p1→p2",
+};
+
 /// Two parallel channels: as small as a graph can be whose receiver waits for markers.
 const PAIR: Graph = Graph {
     name: "pair",
@@ -71,7 +78,9 @@ use Rare::{
     OvertakingAgain, RecordsWhileDown, StrikesInbox, StrikesOutbox, Superseded, TakenBack,
     TakenBackInFlight, TakenBackReceiver, TakenBackSender,
 };
-use Trouble::{Abort, Break, Collector, Crash, Limit, LimitBreak, LimitCrash, Nothing, Unknown};
+use Trouble::{
+    Abort, Break, BreakTwice, Collector, Crash, Limit, LimitBreak, LimitCrash, Nothing, Unknown,
+};
 
 /// Once round, and one more.
 const ROUND: (Graph, &str) = (RING, "p1→p2:1 p2→p3 p3→p1");
@@ -86,6 +95,7 @@ const IDLE: (Graph, &str) = (FORK, "");
 const LASSOED: (Graph, &str) = (LASSO, "p1→p2 p3→p2");
 const PAIRED: (Graph, &str) = (PAIR, "p1→p2 p1→p2#2");
 const TWO_PAIRED: (Graph, &str) = (PAIR, "p1→p2 p1→p2");
+const ONE_IN_LINE: (Graph, &str) = (LINE, "p1→p2");
 /// Two on one channel, so that a marker can stand between them.
 const TWO_ROUND: (Graph, &str) = (RING, "p1→p2 p1→p2");
 const TWO_FORKED: (Graph, &str) = (FORK, "p1→p2 p1→p2");
@@ -177,6 +187,13 @@ pub(crate) const CASES: &[Case] = &[
         &[CompleteAfter],
     ),
     case(
+        "line_aligned_twice_limit",
+        ONE_IN_LINE,
+        (Aligned, 2),
+        Limit,
+        &[Superseded, LateMarker, StrikesOutbox, StrikesInbox],
+    ),
+    case(
         "pair_aligned_limit_crash",
         PAIRED,
         (Aligned, 1),
@@ -236,6 +253,27 @@ pub(crate) const CASES: &[Case] = &[
         ],
     ),
     case(
+        "pair_classic_break_twice",
+        TWO_PAIRED,
+        (Classic, 1),
+        BreakTwice("p1→p2"),
+        &[MarkerBetween],
+    ),
+    case(
+        "pair_unaligned_break_twice",
+        TWO_PAIRED,
+        (Unaligned, 1),
+        BreakTwice("p1→p2"),
+        &[MarkerBetween],
+    ),
+    case(
+        "line_unaligned_twice_break",
+        ONE_IN_LINE,
+        (Unaligned, 2),
+        Break("p1→p2"),
+        &[Superseded, LateMarker, OvertakingAgain],
+    ),
+    case(
         "ring_classic_crash",
         HALF_ROUND,
         (Classic, 1),
@@ -248,13 +286,6 @@ pub(crate) const CASES: &[Case] = &[
         (Aligned, 1),
         Crash,
         &[BackEdge, TakenBackReceiver],
-    ),
-    case(
-        "pair_unaligned_crash",
-        PAIRED,
-        (Unaligned, 1),
-        Crash,
-        &[TakenBackSender, TakenBackReceiver],
     ),
     case(
         "fork_classic_crash",
@@ -276,6 +307,20 @@ pub(crate) const CASES: &[Case] = &[
         (Unaligned, 1),
         Crash,
         &[TakenBackSender, TakenBackReceiver, Aborted],
+    ),
+    case(
+        "pair_unaligned_crash",
+        PAIRED,
+        (Unaligned, 1),
+        Crash,
+        &[TakenBackSender, TakenBackReceiver],
+    ),
+    case(
+        "line_unaligned_twice_crash",
+        ONE_IN_LINE,
+        (Unaligned, 2),
+        Crash,
+        &[Superseded, TakenBackSender],
     ),
     case(
         "ring_classic_collector",

@@ -184,7 +184,7 @@ impl Rules {
         let crash = |process| Choice::Fault(Fault::Crash(process));
         match self.case.trouble {
             Trouble::Nothing | Trouble::Limit => Vec::new(),
-            Trouble::Break(_) | Trouble::LimitBreak(_) => {
+            Trouble::Break(_) | Trouble::BreakTwice(_) | Trouble::LimitBreak(_) => {
                 let channels = self.broken.iter();
                 channels
                     .map(|&channel| Choice::Fault(Fault::Break(channel)))
