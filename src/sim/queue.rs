@@ -17,6 +17,8 @@ pub(super) enum Planned {
     StartCollector,
     /// Machines are told the time.
     Clock,
+    /// The limit of a snapshot strikes at a process.
+    Limit(ProcessId),
     /// Nodes give signs of life.
     Beat,
     /// Whoever conducts the scenario looks how it stands.
