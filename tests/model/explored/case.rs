@@ -116,6 +116,26 @@ pub(crate) struct Case {
     pub(crate) shows: &'static [Rare],
 }
 
+/// A world of the list.
+pub(crate) const fn case(
+    name: &'static str,
+    (graph, sends): (Graph, &'static str),
+    (mode, snapshots): (Mode, u8),
+    trouble: Trouble,
+    shows: &'static [Rare],
+) -> Case {
+    Case {
+        name,
+        graph,
+        sends,
+        mode,
+        snapshots,
+        trouble,
+        states_min: 20,
+        shows,
+    }
+}
+
 /// More choices than any of these worlds needs to come to rest.
 const STEPS_MAX: usize = 10_000;
 

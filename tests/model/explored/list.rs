@@ -2,7 +2,7 @@
 
 use cutline::protocol::mode::Mode;
 
-use super::case::{Case, Graph, Trouble};
+use super::case::{Case, Graph, Trouble, case};
 use super::rare::Rare;
 
 const RING: Graph = Graph {
@@ -51,25 +51,6 @@ const PAIR: Graph = Graph {
     processes: 2,
     channels: "p1→p2 p1→p2#2",
 };
-
-const fn case(
-    name: &'static str,
-    (graph, sends): (Graph, &'static str),
-    (mode, snapshots): (Mode, u8),
-    trouble: Trouble,
-    shows: &'static [Rare],
-) -> Case {
-    Case {
-        name,
-        graph,
-        sends,
-        mode,
-        snapshots,
-        trouble,
-        states_min: 20,
-        shows,
-    }
-}
 
 use Mode::{Aligned, AtLeastOnce, Classic, Unaligned};
 use Rare::{
