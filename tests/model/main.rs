@@ -87,21 +87,45 @@ worlds! {
     ring_classic_twice
     fork_classic_twice
     ring_aligned
+    lasso_aligned
     dag_aligned
+    pair_aligned
+    fork_aligned_twice
     ring_unaligned
     dag_unaligned
+    fork_unaligned_twice
     dag_at_least_once
     ring_aligned_limit
     dag_aligned_limit
     fork_aligned_limit
+    fork_aligned_limit_idle
+    line_aligned_twice_limit
+    pair_aligned_limit_crash
+    pair_aligned_limit_break
+    ring_classic_break
+    fork_classic_break
     fork_aligned_break
+    fork_unaligned_break
+    ring_unaligned_break
+    pair_classic_break_twice
+    pair_unaligned_break_twice
+    line_unaligned_twice_break
     ring_classic_crash
+    ring_aligned_crash
     fork_classic_crash
     fork_aligned_crash
+    fork_unaligned_crash
+    pair_unaligned_crash
+    line_unaligned_twice_crash
+    ring_classic_collector
     fork_classic_collector
     fork_aligned_collector
+    fork_unaligned_collector
+    ring_classic_abort
     fork_classic_abort
     fork_aligned_abort
+    fork_unaligned_abort
     ring_classic_unknown
     fork_classic_unknown
+    fork_unaligned_unknown
 }

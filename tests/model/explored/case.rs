@@ -20,8 +20,10 @@ use super::script::Script;
 pub(crate) enum Trouble {
     /// None.
     Nothing,
-    /// A stream breaks, and what is on the wire is lost.
-    Break,
+    /// A stream of one of these channels breaks, and what is on the wire is lost.
+    Break(&'static str),
+    /// The same, twice.
+    BreakTwice(&'static str),
     /// A node is killed, and the job is taken back.
     Crash,
     /// The collector is killed.
@@ -32,20 +34,62 @@ pub(crate) enum Trouble {
     Unknown,
     /// The time passes in which an aligned snapshot may hold channels: T strikes.
     Limit,
+    /// The same, and a node is killed, before or after.
+    LimitCrash,
+    /// The same, and a stream of one of these channels breaks, before or after.
+    LimitBreak(&'static str),
+}
+
+impl Trouble {
+    /// How often T strikes.
+    pub(crate) const fn strikes(self) -> u8 {
+        matches!(self, Self::Limit | Self::LimitCrash | Self::LimitBreak(_)) as u8
+    }
+
+    /// How many other faults there are.
+    pub(crate) const fn faults(self) -> u8 {
+        match self {
+            Self::Nothing | Self::Limit => 0,
+            Self::BreakTwice(_) => 2,
+            _ => 1,
+        }
+    }
+
+    /// The channels that break.
+    pub(crate) const fn breaks(self) -> &'static str {
+        match self {
+            Self::Break(channels) | Self::BreakTwice(channels) | Self::LimitBreak(channels) => {
+                channels
+            }
+            _ => "",
+        }
+    }
 }
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "none",
-            Self::Break => "a stream breaks",
+            Self::Break(channels) => return write!(f, "{} breaks", any_of(channels)),
+            Self::BreakTwice(channels) => {
+                return write!(f, "{} breaks, twice", any_of(channels));
+            }
+            Self::LimitBreak(channels) => {
+                return write!(f, "T strikes, {} breaks", any_of(channels));
+            }
             Self::Crash => "a node is killed",
             Self::Collector => "the collector is killed",
             Self::Abort => "a part cannot be written",
             Self::Unknown => "a write of unknown outcome",
             Self::Limit => "T strikes",
+            Self::LimitCrash => "T strikes, a node is killed",
         })
     }
+}
+
+/// `p1→p2 or p2→p3`.
+fn any_of(channels: &str) -> String {
+    channels.split_whitespace().collect::<Vec<_>>().join(" or ")
 }
 
 /// Processes and channels.
@@ -70,6 +114,26 @@ pub(crate) struct Case {
     pub(crate) states_min: usize,
     /// What must have been seen.
     pub(crate) shows: &'static [Rare],
+}
+
+/// A world of the list.
+pub(crate) const fn case(
+    name: &'static str,
+    (graph, sends): (Graph, &'static str),
+    (mode, snapshots): (Mode, u8),
+    trouble: Trouble,
+    shows: &'static [Rare],
+) -> Case {
+    Case {
+        name,
+        graph,
+        sends,
+        mode,
+        snapshots,
+        trouble,
+        states_min: 20,
+        shows,
+    }
 }
 
 /// More choices than any of these worlds needs to come to rest.
@@ -102,10 +166,9 @@ impl Case {
         world
     }
 
-    /// Whether snapshots are ended by nothing but their manifest saying complete.
-    pub(crate) fn always_completes(&self) -> bool {
-        let undisturbed = matches!(self.trouble, Trouble::Nothing | Trouble::Limit);
-        undisturbed && (self.snapshots == 1 || self.mode.overlaps(self.mode))
+    /// Whether snapshots are ended by nothing but their completion, or a newer one.
+    pub(crate) fn is_harmless(&self) -> bool {
+        self.trouble.faults() == 0 || !self.trouble.breaks().is_empty()
     }
 
     fn job(&self) -> Job {
@@ -130,7 +193,7 @@ impl Case {
             },
             policy: Policy {
                 mode: self.mode,
-                alignment_timeout_ms: (self.trouble == Trouble::Limit).then_some(LIMIT_MS),
+                alignment_timeout_ms: (self.trouble.strikes() > 0).then_some(LIMIT_MS),
                 interval_ms: 0,
                 pause_min_ms: 0,
                 timeout_ms: 60_000,

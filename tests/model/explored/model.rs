@@ -6,38 +6,39 @@ use cutline::protocol::collector::Announcement;
 use cutline::world::{Choice, Fate, Fault, Notice};
 use stateright::{Model, Property};
 
-use super::case::{Case, Trouble, application, request};
+use super::case::{Case, LIMIT_MS, Trouble, application, request};
 use super::findings::{self, Finding};
 use super::rare::{Outcome, Seen};
+use super::rules::Rules;
 use super::state::{State, Step, describe};
 use super::undisturbed;
 
 /// A world with all that can happen in it.
 pub(crate) struct Explored {
     pub(crate) case: Case,
+    rules: Rules,
     pub(crate) seen: Seen,
     undisturbed: HashSet<u64>,
 }
 
 impl Explored {
     pub(crate) fn new(case: Case) -> Self {
+        let rules = Rules::new(case);
         Self {
-            undisturbed: undisturbed::states(&case),
+            undisturbed: undisturbed::states(&rules.undisturbed()),
+            rules,
             seen: Seen::default(),
             case,
         }
     }
 
-    /// Whether a step uses up the fault of this world.
-    fn is_fault(&self, step: &Step) -> bool {
-        let Step::Choice(choice) = step else {
-            return false;
-        };
+    /// What a step uses up of what may go wrong, or of the time that may pass at rest.
+    fn use_up(next: &mut State, choice: &Choice) {
         match *choice {
-            Choice::Fault(Fault::Pass(_)) => self.case.trouble == Trouble::Limit,
-            Choice::Fault(_) => true,
-            Choice::Store(_, fate) => fate != Fate::Done,
-            _ => false,
+            Choice::Fault(Fault::Pass(LIMIT_MS)) => next.strikes -= 1,
+            Choice::Fault(Fault::Pass(_)) => next.rests -= 1,
+            Choice::Fault(_) | Choice::Store(_, Fate::Failed | Fate::Unknown) => next.faults -= 1,
+            _ => {}
         }
     }
 }
@@ -47,29 +48,25 @@ impl Model for Explored {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::first(&self.case)]
+        vec![State::first(&self.rules)]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Step>) {
         // What is wrong stays wrong: the shortest way to it is enough.
         if state.findings.is_empty() {
-            actions.extend(state.steps(&self.case));
+            actions.extend(self.rules.steps(state));
         }
     }
 
     fn next_state(&self, last: &State, step: Step) -> Option<State> {
         let mut next = last.clone();
-        if self.is_fault(&step) {
-            next.faults -= 1;
-        }
         match step {
             Step::Ask => {
                 next.asks -= 1;
                 next.world.ask(request());
             }
             Step::Choice(choice) => {
-                let rests = matches!(choice, Choice::Fault(Fault::Pass(_)));
-                next.rests -= u8::from(rests && !self.is_fault(&step));
+                Self::use_up(&mut next, &choice);
                 next.world.apply(&choice);
             }
         }
@@ -88,8 +85,9 @@ impl Model for Explored {
             let outcome = Outcome {
                 world: &next.world,
                 notices: &notices,
-                is_late: self.case.trouble != Trouble::Nothing && next.faults == 0,
-                limited: self.case.trouble == Trouble::Limit,
+                is_late: self.case.trouble != Trouble::Nothing && next.faults + next.strikes == 0,
+                mode: self.case.mode,
+                limited: self.case.trouble.strikes() > 0,
             };
             self.seen.look(&last.world, &choice, &outcome);
         }
@@ -125,10 +123,9 @@ impl Model for Explored {
             Property::always(
                 "nothing is left open or undelivered",
                 |model: &Self, state: &State| {
-                    let mut actions = Vec::new();
-                    model.actions(state, &mut actions);
-                    let is_over = actions.is_empty() && state.findings.is_empty();
-                    !is_over || (state.is_settled() && state.is_delivered() && state.asks == 0)
+                    let is_at_rest =
+                        || state.is_settled() && state.is_delivered() && state.asks == 0;
+                    !state.findings.is_empty() || model.rules.go_on(state) || is_at_rest()
                 },
             ),
         ]

@@ -6,77 +6,84 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cutline::protocol::collector::Announcement;
 use cutline::protocol::cut::ChannelFacts;
-use cutline::protocol::frame::Frame;
-use cutline::protocol::ids::{ChannelId, SnapshotId};
+use cutline::protocol::ids::SnapshotId;
 use cutline::protocol::mode::Mode;
 use cutline::protocol::records::{End, Manifest};
 use cutline::world::{Choice, Notice, World};
 
 use super::findings::inexact_channels;
+use super::resent;
 use super::script::Script;
 
-/// Something that happens only sometimes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rare {
+macro_rules! rares {
+    ($($(#[$doc:meta])* $name:ident = $shown:literal,)*) => {
+        /// Something that happens only sometimes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Rare {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl fmt::Display for Rare {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$name => $shown,)*
+                })
+            }
+        }
+
+        const RARES: &[Rare] = &[$(Rare::$name),*];
+    };
+}
+
+rares! {
     /// A snapshot is complete.
-    Complete,
+    Complete = "complete",
     /// A snapshot is aborted.
-    Aborted,
+    Aborted = "aborted",
+    /// A snapshot is aborted because a newer one has begun.
+    Superseded = "a newer ends an older",
     /// A message is in a channel of a complete snapshot.
-    InFlight,
+    InFlight = "messages in flight",
+    /// The same, on a back edge.
+    BackEdge = "logged on a back edge",
     /// Two snapshots are being recorded at one process.
-    Overlap,
-    /// A marker that was on the wire is put there again.
-    MarkerAgain,
+    Overlap = "snapshots overlap",
+    /// A marker that was on the wire is put there again: behind message `after`, which is sent
+    /// again too, and ahead of `after` + 1.
+    MarkerBetween = "marker sent again between `after` and `after`+1",
+    /// A marker that has overtaken messages is put on the wire again, ahead of them.
+    OvertakingAgain = "overtaking marker sent again",
+    /// A marker that may overtake stays behind messages that a broken stream took back.
+    BehindTakenBack = "overtakes nothing that a stream took back",
+    /// A process records while what it sent is neither acknowledged nor on a stream.
+    RecordsWhileDown = "records while a stream is down",
+    /// A marker arrives whose snapshot has ended.
+    LateMarker = "late marker ignored",
     /// The job is taken back to a snapshot that was taken.
-    TakenBack,
+    TakenBack = "taken back",
     /// The same, with messages in its channels.
-    TakenBackInFlight,
+    TakenBackInFlight = "taken back with messages in flight",
+    /// The same, with a sender share.
+    TakenBackSender = "taken back with a sender share",
+    /// The same, with a receiver share.
+    TakenBackReceiver = "taken back with a receiver share",
     /// The job is taken back to its initial state.
-    FromTheStart,
+    FromTheStart = "taken back to the start",
     /// A snapshot completes after the fault.
-    CompleteAfter,
+    CompleteAfter = "complete after the fault",
+    /// A collector finds a complete snapshot of the one before.
+    Found = "found complete by the next collector",
     /// A marker overtakes a message that waits in an outbox.
-    OvertakesOutbox,
+    OvertakesOutbox = "overtakes in an outbox",
     /// A marker counts while a message waits ahead of it in an inbox, or is to come.
-    OvertakesInbox,
+    OvertakesInbox = "overtakes in an inbox",
+    /// T strikes while a marker waits in an outbox behind messages.
+    StrikesOutbox = "T strikes at the sender",
+    /// T strikes while messages wait ahead of a marker in an inbox, or are to come.
+    StrikesInbox = "T strikes at the receiver",
     /// A complete snapshot is of a cut that is not consistent.
-    Inconsistent,
+    Inconsistent = "not consistent, and called so",
 }
-
-impl fmt::Display for Rare {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Complete => "complete",
-            Self::Aborted => "aborted",
-            Self::InFlight => "messages in flight",
-            Self::Overlap => "snapshots overlap",
-            Self::MarkerAgain => "marker sent again",
-            Self::TakenBack => "taken back",
-            Self::TakenBackInFlight => "taken back with messages in flight",
-            Self::FromTheStart => "taken back to the start",
-            Self::CompleteAfter => "complete after the fault",
-            Self::OvertakesOutbox => "overtakes in an outbox",
-            Self::OvertakesInbox => "overtakes in an inbox",
-            Self::Inconsistent => "not consistent, and called so",
-        })
-    }
-}
-
-const RARES: [Rare; 12] = [
-    Rare::Complete,
-    Rare::Aborted,
-    Rare::InFlight,
-    Rare::Overlap,
-    Rare::MarkerAgain,
-    Rare::TakenBack,
-    Rare::TakenBackInFlight,
-    Rare::FromTheStart,
-    Rare::CompleteAfter,
-    Rare::OvertakesOutbox,
-    Rare::OvertakesInbox,
-    Rare::Inconsistent,
-];
 
 /// How often what was seen, over all steps of an exploration.
 #[derive(Debug, Default)]
@@ -102,39 +109,40 @@ impl Seen {
                     self.restoring(*restored, after.world);
                 }
                 Notice::Recorded(process, _) => {
-                    let machine = after.world.process(*process);
-                    if machine.is_some_and(|machine| machine.recordings().count() > 1) {
-                        self.note(Rare::Overlap);
-                    }
+                    self.note_shown(resent::recorded(*process, after));
                 }
                 _ => {}
             }
         }
-        if let Choice::Send(channel) = *choice
-            && is_marker_again(before, after.world, channel)
-        {
-            self.note(Rare::MarkerAgain);
-        }
+        self.note_shown(resent::shown(before, choice, after));
     }
 
     fn ended(&self, manifest: &Manifest, after: &Outcome<'_>) {
         if !manifest.is_complete() {
+            let status = after.world.collector().map(|collector| collector.status());
+            let mut open = status.into_iter().flat_map(|status| status.open);
+            if open.any(|newer| newer > manifest.snapshot) {
+                self.note(Rare::Superseded);
+            }
             return self.note(Rare::Aborted);
         }
-        let (outputs, inputs) = shares(manifest);
-        let overtakes = manifest.mode == Mode::Unaligned || after.limited;
+        let shares = Shares::of(manifest, after.world);
         let inexact = inexact_channels(after.world, manifest.snapshot);
         let shown = [
             (Rare::Complete, true),
             (Rare::CompleteAfter, after.is_late),
-            (Rare::InFlight, outputs || inputs),
-            (Rare::OvertakesOutbox, outputs),
-            (Rare::OvertakesInbox, inputs && overtakes),
+            (Rare::InFlight, shares.sender || shares.receiver),
+            (Rare::BackEdge, shares.back_edge && after.mode.holds()),
+            (Rare::OvertakesOutbox, shares.sender && !after.limited),
+            (
+                Rare::OvertakesInbox,
+                shares.receiver && after.mode.overtakes(),
+            ),
+            (Rare::StrikesOutbox, shares.sender && after.limited),
+            (Rare::StrikesInbox, shares.awaited && after.limited),
             (Rare::Inconsistent, !inexact.is_empty()),
         ];
-        for (rare, _) in shown.into_iter().filter(|(_, shown)| *shown) {
-            self.note(rare);
-        }
+        self.note_shown(shown);
     }
 
     fn restoring(&self, restored: SnapshotId, world: &World<Script>) {
@@ -143,17 +151,28 @@ impl Seen {
         }
         self.note(Rare::TakenBack);
         let mut manifests = world.manifests();
-        if manifests.any(|manifest| manifest.snapshot == restored && is_in_flight(manifest)) {
-            self.note(Rare::TakenBackInFlight);
+        let manifest = manifests.find(|manifest| manifest.snapshot == restored);
+        let shares = Shares::of(manifest.expect("it is complete"), world);
+        let shown = [
+            (Rare::TakenBackInFlight, shares.sender || shares.receiver),
+            (Rare::TakenBackSender, shares.sender),
+            (Rare::TakenBackReceiver, shares.receiver),
+        ];
+        self.note_shown(shown);
+    }
+
+    fn note_shown(&self, shown: impl IntoIterator<Item = (Rare, bool)>) {
+        for (rare, _) in shown.into_iter().filter(|(_, shown)| *shown) {
+            self.note(rare);
         }
     }
 }
 
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seen = RARES.into_iter().filter(|rare| self.count(*rare) > 0);
+        let seen = RARES.iter().filter(|rare| self.count(**rare) > 0);
         let seen: Vec<_> = seen
-            .map(|rare| format!("{rare}: {}", self.count(rare)))
+            .map(|rare| format!("{rare}: {}", self.count(*rare)))
             .collect();
         write!(f, "{}", seen.join(", "))
     }
@@ -165,36 +184,37 @@ pub(crate) struct Outcome<'a> {
     pub(crate) notices: &'a [Notice],
     /// The fault of this world has struck.
     pub(crate) is_late: bool,
-    /// Snapshots have a limit.
+    /// The mode of its snapshots.
+    pub(crate) mode: Mode,
+    /// They have a limit.
     pub(crate) limited: bool,
 }
 
-/// Whether messages are in the sender shares, and in the receiver shares.
-fn shares(manifest: &Manifest) -> (bool, bool) {
-    let End::Complete { parts, .. } = &manifest.end else {
-        return (false, false);
-    };
-    let holds = |ends: &[ChannelFacts]| ends.iter().any(|end| !end.share.is_empty());
-    let mut facts = parts.iter().map(|part| &part.facts);
-    let outputs = facts.clone().any(|facts| holds(&facts.outputs));
-    (outputs, facts.any(|facts| holds(&facts.inputs)))
+/// Where a complete snapshot holds messages.
+struct Shares {
+    sender: bool,
+    receiver: bool,
+    /// The receiver's, on a back edge.
+    back_edge: bool,
+    /// The same, on another channel.
+    awaited: bool,
 }
 
-fn is_in_flight(manifest: &Manifest) -> bool {
-    let (outputs, inputs) = shares(manifest);
-    outputs || inputs
-}
-
-/// A frame has gone on the wire: is it a marker that its sender had put there before?
-fn is_marker_again(before: &World<Script>, after: &World<Script>, channel: ChannelId) -> bool {
-    let Some(Frame::Marker(marker)) = after.wire(channel).last() else {
-        return false;
-    };
-    let sender = before.process(channel.from);
-    sender.is_some_and(|sender| {
-        let mut recordings = sender.recordings();
-        recordings.any(|(snapshot, waits_for)| {
-            snapshot == marker.snapshot && !waits_for.contains(&channel)
-        })
-    })
+impl Shares {
+    fn of(manifest: &Manifest, world: &World<Script>) -> Self {
+        let parts = match &manifest.end {
+            End::Complete { parts, .. } => parts.as_slice(),
+            End::Aborted { .. } => &[],
+        };
+        let facts = parts.iter().map(|part| &part.facts);
+        let holds = |end: &&ChannelFacts| !end.share.is_empty();
+        let mut inputs = facts.clone().flat_map(|of| &of.inputs).filter(holds);
+        let back_edges = world.job().topology.back_edges();
+        Self {
+            sender: facts.flat_map(|of| &of.outputs).any(|end| holds(&end)),
+            receiver: inputs.clone().next().is_some(),
+            awaited: inputs.clone().any(|end| !back_edges.contains(&end.channel)),
+            back_edge: inputs.any(|end| back_edges.contains(&end.channel)),
+        }
+    }
 }

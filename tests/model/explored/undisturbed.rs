@@ -4,21 +4,16 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::case::{Case, Trouble};
+use super::rules::Rules;
 use super::state::{State, Step};
 
-/// All of them, each as one number.
-pub(crate) fn states(case: &Case) -> HashSet<u64> {
-    let alone = Case {
-        snapshots: 0,
-        trouble: Trouble::Nothing,
-        ..*case
-    };
+/// All of them, each as one number, by the rules of the world without snapshots and faults.
+pub(crate) fn states(alone: &Rules) -> HashSet<u64> {
     let (mut together, mut known) = (HashSet::new(), HashSet::new());
-    let mut pending = vec![State::first(&alone)];
+    let mut pending = vec![State::first(alone)];
     while let Some(state) = pending.pop() {
         together.extend(state.together());
-        for step in state.steps(&alone) {
+        for step in alone.steps(&state) {
             let mut next = state.clone();
             if let Step::Choice(choice) = step {
                 next.world.apply(&choice);
