@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -162,17 +162,27 @@ fn settings(arguments: &RunArguments) -> anyhow::Result<Settings> {
 
 /// What runs the same once more, but for the seed.
 fn command(arguments: &RunArguments) -> String {
-    let mut command = format!("cutline run --engine sim {}", arguments.scenario.display());
+    let mut command = format!("cutline run --engine sim {}", quoted(&arguments.scenario));
     if let Some(top) = &arguments.top {
-        command += &format!(" --top {} --tick-ms {}", top.display(), arguments.tick_ms);
+        command += &format!(" --top {} --tick-ms {}", quoted(top), arguments.tick_ms);
     }
     if arguments.discipline.is_some() {
         command += " --discipline cos418";
     }
     if let Some(file) = &arguments.delays {
-        command += &format!(" --delays {}", file.display());
+        command += &format!(" --delays {}", quoted(file));
     }
     command
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// A text such as `1..100`.
