@@ -3,11 +3,15 @@
 
 mod again;
 mod clocks;
+#[allow(dead_code, reason = "its main is the example's, not this test's")]
+#[path = "../../examples/counter.rs"]
+mod counter;
 mod course;
 mod files;
 mod memory;
 mod modes;
 mod orders;
+mod own;
 #[allow(dead_code, reason = "the golden files are for the engines")]
 #[path = "../peers/files.rs"]
 mod peers;
