@@ -115,6 +115,11 @@ impl<A: Application> Replay<A> {
         for (channel, hello) in std::mem::take(&mut self.dialled) {
             self.step(channel.to.index(), Input::Dialled(channel, hello));
         }
+        // A process that is prepared sends, if it handles nothing: what is in its share may be
+        // handled elsewhere before it says that it runs.
+        for index in 0..self.machines.len() {
+            self.flow(index);
+        }
     }
 
     /// Does an event again.

@@ -5,7 +5,7 @@ mod again;
 mod clocks;
 #[allow(dead_code, reason = "its main is the example's, not this test's")]
 #[path = "../../examples/counter.rs"]
-mod counter;
+pub mod counter;
 mod course;
 mod files;
 mod memory;

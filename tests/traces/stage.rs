@@ -41,28 +41,35 @@ pub(crate) fn bank(seed: u64) -> Job {
 /// The job after some hundred random steps, with snapshots among them, in the midst of things.
 /// With a crash half way, if one is wanted.
 pub(crate) fn run(job: Job, crash: bool) -> World<Bank> {
-    run_by(job, crash, |process| Request::snapshot([process].into()))
+    run_by(job, (600, crash), |_, process| {
+        Some(Request::snapshot([process].into()))
+    })
 }
 
-/// The same, with these snapshots, each asked for with a process that the dice have picked.
+/// The same in so many steps, with these snapshots, each asked for with a process that the dice
+/// have picked.
 pub(crate) fn run_by(
     job: Job,
-    crash: bool,
-    snapshot: impl Fn(ProcessId) -> Request,
+    (steps, crash): (u32, bool),
+    snapshot: impl Fn(&World<Bank>, ProcessId) -> Option<Request>,
 ) -> World<Bank> {
     let mut random = SplitMix64::new(job.seed, ProcessId::new(0));
     let processes = job.topology.processes().len() as u64;
     let mut world = World::new(job).unwrap();
     assert!(world.stabilize(STEPS_MAX), "the job starts");
-    for step in 0..600 {
+    for step in 0..steps {
         let choices = world.choices();
         let place = random.below(choices.len() as u64);
         let chosen = choices.get(usize::try_from(place).unwrap());
         world.apply(chosen.expect("a bank never rests"));
         let process = ProcessId::new(u32::try_from(random.below(processes)).unwrap());
         match step {
-            300 if crash => world.apply(&Choice::Fault(Fault::Crash(process))),
-            _ if step % 60 == 30 => drop(world.ask(snapshot(process))),
+            _ if crash && step == steps / 2 => world.apply(&Choice::Fault(Fault::Crash(process))),
+            _ if step % 60 == 30 => {
+                if let Some(request) = snapshot(&world, process) {
+                    world.ask(request);
+                }
+            }
             _ if step % 10 == 0 => world.apply(&Choice::Fault(Fault::Pass(1))),
             _ => {}
         }
