@@ -86,10 +86,14 @@ pub(super) async fn run(arguments: RunArguments, log: &Log) -> anyhow::Result<Re
         seed: arguments.seed,
         format: arguments.format.into(),
     };
+    let is_for_sim = arguments.seeds.is_some() || arguments.discipline.is_some();
+    if is_for_sim && arguments.engine != Engine::Sim {
+        bail!("--seeds and --discipline are for the engine sim: add --engine sim");
+    }
+    if arguments.schedule.is_some() && arguments.engine != Engine::Gated {
+        bail!("--schedule is for the engine gated: add --engine gated");
+    }
     if arguments.engine != Engine::Sim {
-        if arguments.seeds.is_some() || arguments.discipline.is_some() {
-            bail!("--seeds and --discipline are for the engine sim: add --engine sim");
-        }
         let scenario = load(&arguments)?.scenario(arguments.seed)?;
         let schedule = schedule(&arguments)?;
         return Ok(run::run(&scenario, &options, schedule, log).await?);
@@ -114,8 +118,7 @@ fn schedule(arguments: &RunArguments) -> anyhow::Result<Option<Schedule>> {
             let text = fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
             Ok(Some(Schedule::of_file(&text)))
         }
-        (Some(_), _) => bail!("--schedule is for the engine gated: add --engine gated"),
-        (None, _) => Ok(None),
+        _ => Ok(None),
     }
 }
 

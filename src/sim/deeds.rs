@@ -137,12 +137,14 @@ impl<A: Application> Simulation<'_, A> {
         match planned {
             Planned::Store(number) => self.operate(number),
             Planned::Start(process) => {
+                self.seats.node(process).since_us = self.queue.now_us();
                 self.world.apply(&Choice::Start(process));
                 self.say(Told::Restarted(Some(process)));
                 self.is_news = true;
             }
             Planned::StartCollector => {
                 self.collectors += 1;
+                self.seats.of(Target::Collector).since_us = self.queue.now_us();
                 self.world.start_collector_alone();
                 for process in self.job.topology().clone().processes() {
                     self.connect(process);
@@ -225,6 +227,7 @@ impl<A: Application> Simulation<'_, A> {
                     self.world.beat(process);
                 }
             }
+            self.give_up_absent();
         }
         self.queue.plan(Planned::Beat, self.beat_us());
     }

@@ -28,6 +28,8 @@ pub(super) struct Seat {
     pub(super) tick_us: u64,
     /// How far it was when it was last looked at.
     pub(super) known: Option<(Incarnation, Holding)>,
+    /// When it was started last.
+    pub(super) since_us: u64,
     /// How often it has been started again.
     restarts: UsedRestarts,
 }

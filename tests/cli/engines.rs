@@ -117,7 +117,7 @@ fn seeds_are_for_the_engine_sim_and_go_upwards() {
         let seeds = [&["0..3"], engine].concat();
         run(&seeds).assert_error(&["for the engine sim: add --engine sim"]);
     }
-    for seeds in ["3..3", "5..2", "7", "a..b", "1..", "-1..3"] {
+    for seeds in ["3..3", "5..2", "7", "a..b", "1.."] {
         let answer = run(&[seeds, "--engine", "sim"]);
         assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{answer:?}");
         let told = ["the first below the second: 1..100", "--seeds"];
