@@ -90,6 +90,15 @@ doctests() {
   return "$status"
 }
 
+# Every wrong protocol is killed by the test that is named for it.
+mutants() {
+  local status=0
+  cargo test --features mutants --test mutants -- --test-threads 1 2>&1 | tee "$log/tests" || status=$?
+  counts_of_cargo_test
+  sum_counts
+  return "$status"
+}
+
 # Nobody gets a wrong protocol who does not ask for one; that a release build with it does not
 # compile is a line in src/protocol/mutant.rs.
 no_mutants_released() {
@@ -160,6 +169,7 @@ stage "one version of each" single_versions
 stage "examples and benches compile" cargo build --examples --benches --quiet
 stage "tests" tests
 stage "doctests" doctests
+stage "mutants" mutants
 stage "no mutants released" no_mutants_released
 if cargo deny --version >/dev/null 2>&1; then
   stage "licences, bans, sources" cargo deny check licenses bans sources

@@ -14,6 +14,7 @@ mod gated;
 mod parts;
 mod program;
 mod trace_file;
+mod turn;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::judge::{count, process_name};
 use super::order::Logged;
-use super::rerun::{Difference, Origin, check_sends, check_state, shown};
+use super::rerun::{Difference, Origin, check_sends, check_state, in_channels, shown};
 use super::verdict::Verdict;
 use crate::protocol::application::Application;
 use crate::protocol::ids::{ChannelId, MessageNumber, ProcessId, SnapshotId};
@@ -16,7 +16,7 @@ use crate::protocol::trace::{Event, What, checksum};
 /// What one process wrote down in a generation.
 pub type ProcessTrace = Vec<Logged>;
 
-/// The checksums of what was sent in the generation.
+/// The checksums of what was sent in the generation, and of what was in the channels before.
 type SentSums = BTreeMap<(ChannelId, MessageNumber), u32>;
 
 /// `replayed`: each process, alone and from where its generation began, is given what its trace
@@ -34,12 +34,7 @@ pub fn replayed<A: Application>(
 ) -> Verdict {
     const NAME: &str = "replayed";
     let topology = origin.topology();
-    let mut sums = SentSums::new();
-    for logged in traces.iter().flatten() {
-        for sent in &logged.event.sends {
-            sums.insert((sent.channel, sent.number), sent.checksum);
-        }
-    }
+    let sums = sent_sums(origin, traces);
     let (mut findings, mut unknown, mut events) = (Vec::new(), Vec::new(), 0);
     for process in topology.processes() {
         let name = || process_name(topology, process);
@@ -95,8 +90,23 @@ pub fn replayed<A: Application>(
     })
 }
 
-/// A message that is handled is the one that was sent, if its sending was written down. Those that
-/// were in the channels when the generation began were sent before.
+fn sent_sums(origin: &Origin, traces: &[ProcessTrace]) -> SentSums {
+    let mut sums = SentSums::new();
+    for message in in_channels(&origin.parts) {
+        let sum = checksum(&message.bytes);
+        sums.insert((message.channel, message.number), sum);
+    }
+    for sent in traces
+        .iter()
+        .flatten()
+        .flat_map(|logged| &logged.event.sends)
+    {
+        sums.insert((sent.channel, sent.number), sent.checksum);
+    }
+    sums
+}
+
+/// A message that is handled is the one that was sent, if its sending was written down.
 fn check_handled(
     topology: &Topology,
     event: &Event,

@@ -12,8 +12,7 @@ use bytes::Bytes;
 use super::judge::process_name;
 use crate::protocol::alone::{Alone, Message, messages};
 use crate::protocol::application::{Application, Refusal, Setup};
-use crate::protocol::cut::{InputPart, OutputPart, Restored};
-use crate::protocol::frame::Batch;
+use crate::protocol::cut::Restored;
 use crate::protocol::ids::{ChannelId, MessageNumber, ProcessId};
 use crate::protocol::link::Limits;
 use crate::protocol::topology::Topology;
@@ -105,14 +104,15 @@ impl<A: Application> Rerun<A> {
         let processes = topology.processes();
         let processes: Result<Vec<_>, _> = processes.map(|id| origin.application(id)).collect();
         let channels = topology.channels().iter();
-        let channels = channels.map(|&channel| {
-            let content = in_channel(channel, &origin.parts).into_iter();
-            (channel, content.map(|m| (m.number, m.bytes)).collect())
-        });
+        let mut channels: BTreeMap<_, _> = channels.map(|&c| (c, VecDeque::new())).collect();
+        for message in in_channels(&origin.parts) {
+            let queue = channels.entry(message.channel).or_default();
+            queue.push_back((message.number, message.bytes));
+        }
         Ok(Self {
             topology: origin.setups[0].topology.clone(),
             processes: processes?,
-            channels: channels.collect(),
+            channels,
             done: vec![0; topology.processes().len()],
         })
     }
@@ -178,17 +178,17 @@ impl<A: Application> Rerun<A> {
     }
 }
 
-/// What the parts of a snapshot say is in a channel: the receiver's share, then the sender's,
-/// which was overtaken and so was sent later.
-pub(super) fn in_channel(channel: ChannelId, parts: &[Restored]) -> Vec<Message> {
-    let input = parts.iter().flat_map(|restored| &restored.part.inputs);
-    let output = parts.iter().flat_map(|restored| &restored.part.outputs);
-    let received = input.filter(|input: &&InputPart| input.channel == channel);
-    let waiting = output.filter(|output: &&OutputPart| output.channel == channel);
-    let shares = received.flat_map(|input| &input.share);
-    let shares = shares.chain(waiting.flat_map(|output| &output.share));
-    let each = |batch: &Batch| messages(channel, batch).collect::<Vec<_>>();
-    shares.flat_map(each).collect()
+/// What the parts of a snapshot say is in the channels: of each, the receiver's share comes first,
+/// then the sender's, which was overtaken and so was sent later.
+pub(super) fn in_channels(parts: &[Restored]) -> impl Iterator<Item = Message> + '_ {
+    let received = parts.iter().flat_map(|restored| &restored.part.inputs);
+    let waiting = parts.iter().flat_map(|restored| &restored.part.outputs);
+    let received = received.map(|input| (input.channel, &input.share));
+    let waiting = waiting.map(|output| (output.channel, &output.share));
+    received.chain(waiting).flat_map(|(channel, share)| {
+        let batches = share.iter();
+        batches.flat_map(move |batch| messages(channel, batch))
+    })
 }
 
 /// Holds what was sent against what was logged; what was expected and what came, if they differ.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
-use super::rerun::{Difference, Origin, Rerun, RerunError, in_channel};
+use super::rerun::{Difference, Origin, Rerun, RerunError, in_channels};
 use crate::protocol::application::Application;
 use crate::protocol::cut::Restored;
 use crate::protocol::ids::{ChannelId, ProcessId, SnapshotId};
@@ -28,13 +28,17 @@ pub struct Recorded {
 impl Recorded {
     /// The global state in the parts of a snapshot, which are in the order of the processes.
     pub fn of(topology: &Topology, parts: &[Restored]) -> Self {
-        let channels = topology.channels().iter().map(|&channel| {
-            let content = in_channel(channel, parts).into_iter();
-            (channel, content.map(|message| message.bytes).collect())
-        });
+        let channels = topology.channels().iter();
+        let mut channels: BTreeMap<_, _> = channels.map(|&c| (c, Vec::new())).collect();
+        for message in in_channels(parts) {
+            channels
+                .entry(message.channel)
+                .or_default()
+                .push(message.bytes);
+        }
         Self {
             states: parts.iter().map(|part| part.state.clone()).collect(),
-            channels: channels.collect(),
+            channels,
         }
     }
 }

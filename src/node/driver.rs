@@ -13,6 +13,7 @@ use super::attend::{ControlEvent, Progress, Uplink};
 use super::gate::Gate;
 use super::parts::Parts;
 use super::trace_file::TraceFile;
+use super::turn::Turn;
 use crate::hold::Point;
 use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
@@ -24,10 +25,6 @@ use crate::protocol::{Effect, Input, Process};
 /// How often the machine is told the time and says what does not press: well below any timeout a
 /// job can have.
 const CLOCK: Duration = Duration::from_millis(20);
-
-/// Messages handled from one inbox before the next has its turn: a whole frame of small ones, so
-/// that none is split, and few enough that a marker in another inbox hardly waits.
-const TAKE_MAX: u32 = 4096;
 
 /// Events taken in before the machine's own work has its turn; each is at most one frame.
 const EVENTS_AT_ONCE: usize = 64;
@@ -53,6 +50,7 @@ pub(super) struct Driver<A> {
     channels: Vec<ChannelId>,
     /// When the application's next tick is due, once it has said so.
     tick_due: Instant,
+    turn: Turn,
     pub(super) started: Instant,
     pub(super) ended: Option<Result<(), NodeError>>,
 }
@@ -80,6 +78,7 @@ impl<A: Application> Driver<A> {
             effects: Vec::new(),
             channels: Vec::new(),
             tick_due: now,
+            turn: Turn::new(now),
             started: now,
             ended: None,
         }
@@ -116,7 +115,7 @@ impl<A: Application> Driver<A> {
                     None => break,
                 },
                 result = self.parts.recv() => self.step(result),
-                _ = clock.tick() => self.tell_time(),
+                _ = clock.tick() => self.clock_ticks(),
                 () = until(strikes) => self.tell_time(),
                 event = self.streams.recv() => match event {
                     Some(event) => self.carried(event),
@@ -147,10 +146,18 @@ impl<A: Application> Driver<A> {
         let mut channels = std::mem::take(&mut self.channels);
         channels.clear();
         channels.extend(self.process.takable());
+        self.turn.begin(&mut channels, Instant::now());
         for &channel in &channels {
-            self.step(Input::Take(channel, TAKE_MAX));
+            self.step(Input::Take(channel, self.turn.take()));
+            if self.turn.took(channel, Instant::now()) {
+                break;
+            }
         }
         self.tick();
+        if self.process.strikes_ms().is_some() {
+            // Markers say how much of the limit is used up.
+            self.tell_time();
+        }
         channels.clear();
         channels.extend(self.process.pressing());
         self.write_on(channels);
@@ -212,18 +219,24 @@ impl<A: Application> Driver<A> {
         self.started.checked_add(Duration::from_millis(strikes_ms))
     }
 
+    /// Tells the machine the time, unless time is released by hand.
     fn tell_time(&mut self) {
-        self.break_as_ordered();
-        if self.gate.is_some() {
-            return;
+        if self.gate.is_none() {
+            let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.step(Input::Time { now_ms });
         }
-        let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.step(Input::Time { now_ms });
-        // What did not press has waited until now.
-        let mut channels = std::mem::take(&mut self.channels);
-        channels.clear();
-        channels.extend(self.process.writable());
-        self.write_on(channels);
+    }
+
+    fn clock_ticks(&mut self) {
+        self.break_as_ordered();
+        self.tell_time();
+        if self.gate.is_none() {
+            // What did not press has waited until now.
+            let mut channels = std::mem::take(&mut self.channels);
+            channels.clear();
+            channels.extend(self.process.writable());
+            self.write_on(channels);
+        }
     }
 
     /// Drops a stream that a scenario wants broken, once there is one.

@@ -45,6 +45,15 @@ impl Clock {
         }
     }
 
+    /// What a process knows of itself, and of no other.
+    pub(super) fn alone(&self, process: ProcessId) -> Self {
+        let mut alone = Self::new(self.0.len());
+        if let Some(own) = alone.0.get_mut(process.index()) {
+            *own = self.of(process);
+        }
+        alone
+    }
+
     /// Sets every counter, as far as both clocks have one.
     pub(super) fn resume(&mut self, from: &Self) {
         self.0.fill(0);

@@ -1,6 +1,5 @@
 //! What one process contributes to a snapshot, and what can be said of it without its bytes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -175,9 +174,11 @@ fn runs(batches: &[Batch]) -> Vec<Run> {
     runs
 }
 
-/// Adds amounts by name.
-pub fn add(total: &mut Quantities, more: &BTreeMap<String, i64>) {
-    for (name, amount) in more {
-        *total.entry(name.clone()).or_default() += amount;
+/// Adds amounts by name. A stranger's may be anything: what would overflow stays at the bound, as a
+/// wrong total is for verdicts.
+pub fn add(total: &mut Quantities, more: &Quantities) {
+    for (name, &amount) in more {
+        let sum = total.entry(name.clone()).or_default();
+        *sum = sum.saturating_add(amount);
     }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::clock::Clock;
+use super::cut::Part;
 use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
 use super::link::Outbox;
 use super::mode::Mode;
@@ -123,18 +124,19 @@ impl Tracer {
         }
     }
 
-    /// A generation is about to start, from a snapshot whose counters go on.
-    pub(super) fn resume(
-        &mut self,
-        generation: Generation,
-        restored: SnapshotId,
-        clock: Option<&Arc<Clock>>,
-    ) {
+    /// A generation is about to start, from a part whose counters go on. In a cut that is not
+    /// consistent a process may know of what another has yet to do, perhaps otherwise: there only
+    /// its own goes on.
+    pub(super) fn resume(&mut self, generation: Generation, part: &Part) {
         self.generation = generation;
-        self.restored = restored;
+        self.restored = part.snapshot;
         self.ended = false;
-        let fresh = Clock::new(self.clock.counts().len());
-        self.clock.resume(clock.map_or(&fresh, Arc::as_ref));
+        let known = match &part.clock {
+            Some(clock) if part.mode.is_consistent() => Clock::clone(clock),
+            Some(clock) => clock.alone(self.process),
+            None => Clock::new(self.clock.counts().len()),
+        };
+        self.clock.resume(&known);
     }
 
     /// The next event begins; with a message it learns what the message's sender knew. What is

@@ -8,6 +8,7 @@ use super::{Simulation, Told};
 use crate::hold::Point;
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::events::{Order, Report};
+use crate::protocol::frame::Frame;
 use crate::protocol::ids::{ChannelId, Incarnation, ProcessId};
 use crate::protocol::records::Record;
 use crate::scenario::Target;
@@ -50,7 +51,9 @@ impl<A: Application> Simulation<'_, A> {
                 let operating = operations.find(|operating| operating.number == number)?;
                 (operating.of.map_or(Target::Collector, Target::Node), None)
             }
-            Deed::Planned(Planned::Connect(process)) => (Target::Node(process), None),
+            Deed::Planned(Planned::Connect(process) | Planned::Limit(process)) => {
+                (Target::Node(process), None)
+            }
             Deed::Planned(_) => return None,
         };
         if self.seats.stopped(first).is_some() {
@@ -85,6 +88,13 @@ impl<A: Application> Simulation<'_, A> {
                 };
                 self.seats.node(process).tick_us = self.queue.now_us() + 1000 * pause_ms;
             }
+            Choice::Send(channel) => {
+                // A marker says how much of the limit is used up.
+                if self.strikes_ms(channel.from).is_some() {
+                    self.world.tell_process_time(channel.from);
+                }
+                self.world.apply(&choice);
+            }
             Choice::Report(process, incarnation) => return self.report(process, incarnation),
             Choice::Direct(process, incarnation) => return self.direct(process, incarnation),
             _ => self.world.apply(&choice),
@@ -98,6 +108,10 @@ impl<A: Application> Simulation<'_, A> {
         let wire = &mut self.lanes.of(channel).wire;
         if wire.next_us().is_some_and(|due_us| due_us <= now_us) {
             wire.pop();
+            let frame = self.world.wire(channel).next();
+            if matches!(frame, Some(Frame::Marker(_))) {
+                self.world.tell_process_time(channel.to);
+            }
             self.world.apply(&Choice::Arrive(channel));
             self.look();
         } else {
@@ -126,6 +140,9 @@ impl<A: Application> Simulation<'_, A> {
             Some(Order::Prepare(..)) => Some((Target::Node(process), Point::Prepared)),
             _ => None,
         };
+        if matches!(order, Some(Order::Trigger(..))) {
+            self.world.tell_process_time(process);
+        }
         self.world.apply(&Choice::Direct(process, incarnation));
         if let Some((target, point)) = reached {
             self.reached(target, point);
@@ -154,6 +171,7 @@ impl<A: Application> Simulation<'_, A> {
             }
             Planned::Connect(process) => self.world.connect(process),
             Planned::Clock => self.tell_time(),
+            Planned::Limit(process) => self.world.tell_process_time(process),
             Planned::Beat => self.beat(),
             Planned::Look(_) => self.is_news = true,
             Planned::Strike(group) => self.strike(group),

@@ -45,6 +45,13 @@ impl<A: Application> Simulation<'_, A> {
         for choice in choices {
             self.plan(choice);
         }
+        if let Some(strikes_ms) = self.strikes_ms(process) {
+            let strikes_us = 1000 * strikes_ms;
+            let limit = Planned::Limit(process);
+            self.queue.forget(&limit.into());
+            let after_us = strikes_us.saturating_sub(self.queue.now_us());
+            self.queue.plan(limit, after_us);
+        }
         // A hello may have waited for the generation that the process holds now.
         let machine = self.world.process(process);
         let known = machine.map(|machine| (machine.incarnation(), machine.holding()));
@@ -55,6 +62,11 @@ impl<A: Application> Simulation<'_, A> {
                 self.look_at_channel(channel);
             }
         }
+    }
+
+    /// When the limit of a snapshot strikes at a process.
+    pub(super) fn strikes_ms(&self, process: ProcessId) -> Option<u64> {
+        self.world.process(process)?.strikes_ms()
     }
 
     fn plan(&mut self, choice: Choice) {

@@ -19,6 +19,8 @@ pub(super) enum Planned {
     Connect(ProcessId),
     /// Machines are told the time.
     Clock,
+    /// The limit of a snapshot strikes at a process.
+    Limit(ProcessId),
     /// Nodes give signs of life.
     Beat,
     /// Whoever conducts the scenario looks how it stands.

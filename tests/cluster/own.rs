@@ -7,14 +7,14 @@ use std::process::Command;
 use nix::sys::signal::Signal;
 
 use crate::running::Up;
-use crate::stage::Stage;
+use crate::stage::{Stage, until};
 
-/// Builds the example, if it is not built yet, and answers with where it is.
-fn counter() -> PathBuf {
+/// Builds an example, if it is not built yet, and answers with where it is.
+fn example(name: &str) -> PathBuf {
     let root = env!("CARGO_MANIFEST_DIR");
     let mut cargo = Command::new(env!("CARGO"));
     let built = cargo
-        .args(["build", "--quiet", "--example", "counter"])
+        .args(["build", "--quiet", "--example", name])
         .current_dir(root);
     let built = built.output().unwrap();
     assert!(
@@ -24,30 +24,26 @@ fn counter() -> PathBuf {
     );
     // Beside this test's folder.
     let this = std::env::current_exe().unwrap();
-    let path = this
-        .parent()
-        .unwrap()
-        .with_file_name("examples")
-        .join("counter");
+    let path = this.parent().unwrap().with_file_name("examples").join(name);
     assert!(path.is_file(), "{} is not there", path.display());
     path
 }
 
-/// The job file of the examples, with the program where it is.
-fn job() -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/jobs/counter.toml");
-    let text = fs::read_to_string(file).unwrap();
-    let named = "program = \"../../target/debug/examples/counter\"";
-    assert!(text.contains(named), "{text}");
-    let program = counter();
-    text.replace(named, &format!("program = '{}'", program.display()))
+/// The job file of an example, with the program where it is.
+fn job(name: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/jobs");
+    let text = fs::read_to_string(file.join(format!("{name}.toml"))).unwrap();
+    let named = format!("program = \"../../target/debug/examples/{name}\"");
+    assert!(text.contains(&named), "{text}");
+    let program = example(name);
+    text.replace(&named, &format!("program = '{}'", program.display()))
         .replace("interval = \"1s\"", "interval = \"150ms\"")
 }
 
 #[test]
 fn the_example_runs_is_killed_and_loses_nothing() {
     let stage = Stage::new();
-    let mut up = stage.up("counter", &job());
+    let mut up = stage.up("counter", &job("counter"));
     up.runs();
     up.completes(2);
     let before = up.events().len();
@@ -67,12 +63,12 @@ fn the_example_runs_is_killed_and_loses_nothing() {
 #[test]
 fn a_part_of_another_application_is_refused_by_name() {
     let stage = Stage::new();
-    let mut up = stage.up("counter", &job());
+    let mut up = stage.up("counter", &job("counter"));
     up.runs();
     up.completes(1);
     up.interrupt();
     // The same processes and channels, but their states are of something else.
-    let counter = job();
+    let counter = job("counter");
     let lines = counter.lines().filter(|line| !line.starts_with("program"));
     let bank = lines
         .collect::<Vec<_>>()
@@ -89,4 +85,27 @@ fn a_part_of_another_application_is_refused_by_name() {
     ];
     let answer = up.ends().says(&words);
     assert_eq!(answer.code, 2, "it could not even start: {answer}");
+}
+
+#[test]
+fn a_process_that_handles_slowly_is_not_lost_and_its_snapshots_do_not_wait() {
+    let stage = Stage::new();
+    let mut up = stage.up("slow", &job("slow").replace("\"2s\"", "\"500ms\""));
+    up.runs();
+    let handled = |up: &Up<'_>| {
+        let status = up.ask(&["status", "--format", "json"]).yes().json();
+        status["processes"][1]["handled"].as_u64().unwrap()
+    };
+    // At three milliseconds each, more than twice as long as silence is borne.
+    until("messages that are handled", || {
+        (handled(&up) > 400).then_some(())
+    });
+    let complete = up.completes(2);
+    let in_channels = complete["quantities"]["parcels"]["in_channels"].as_i64();
+    assert!(in_channels.unwrap() > 1000, "they pile up: {complete}");
+    assert_eq!(up.count("running"), 1, "nobody was lost\n{}", up.story());
+    up.ask(&["verify", "--all"])
+        .yes()
+        .says(&["every verdict holds"]);
+    up.interrupt();
 }

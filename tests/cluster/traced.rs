@@ -160,25 +160,27 @@ do = "wait"
 for = { running = true, time = "200ms" }
 "#;
 
+/// The snapshots, a kill, and the snapshots once more.
+fn steps_of_every_mode() -> String {
+    let modes = [
+        "\"aligned\"",
+        "\"at-least-once\"",
+        "\"unaligned\"",
+        "\"aligned\"\nalignment_timeout = \"0ms\"",
+    ];
+    let taken =
+        modes.map(|mode| format!("[[step]]\ndo = \"snapshot\"\nwait = true\nmode = {mode}\n"));
+    let taken = taken.concat();
+    let kill = "[[step]]\ndo = \"kill\"\nprocess = \"bob\"\n[[step]]\ndo = \"wait\"\n\
+                for = { lost = \"bob\", joined = \"bob\", running = true, time = \"200ms\" }\n";
+    format!("{taken}{kill}{taken}")
+}
+
 #[test]
 fn snapshots_of_every_mode_are_judged_witnessed_and_done_again() {
     let stage = Stage::new();
-    let modes = ["aligned", "at-least-once", "unaligned", "limited"];
-    let taken: String = modes
-        .iter()
-        .map(|&mode| {
-            let mode = match mode {
-                "limited" => "\"aligned\"\nalignment_timeout = \"0ms\"".to_owned(),
-                mode => format!("\"{mode}\""),
-            };
-            format!("[[step]]\ndo = \"snapshot\"\nwait = true\nmode = {mode}\n")
-        })
-        .collect();
-    let kill = "[[step]]\ndo = \"kill\"\nprocess = \"bob\"\n[[step]]\ndo = \"wait\"\n\
-                for = { lost = \"bob\", joined = \"bob\", running = true, time = \"200ms\" }\n";
-    let ran = stage
-        .run("modes", &format!("{MODES}{taken}{kill}{taken}"))
-        .ok();
+    let text = format!("{MODES}{}", steps_of_every_mode());
+    let ran = stage.run("modes", &text).ok();
     let snapshots = ran.view["snapshots"].as_array().unwrap();
     assert_eq!(snapshots.len(), 8, "{ran}");
     let out = stage.path().join("modes.out");

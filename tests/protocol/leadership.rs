@@ -258,6 +258,34 @@ fn what_the_collector_before_completed_unseen_is_found_before_a_restore_is_chose
 }
 
 #[test]
+fn a_snapshot_begun_unseen_beside_a_later_one_is_found_before_a_restore_is_chosen() {
+    let mut store = Store::default();
+    let mut first = Desk::running(2, policy(), &mut store);
+    first.complete_one(&mut store);
+    first.ask(snapshot());
+    first.ask(snapshot());
+    // Both begin records are on their way: the later one is first to stand.
+    first.pending.swap(0, 1);
+    first.serve(&mut store, Fate::Done);
+    let mut second = successor(&mut store);
+    first.settle(&mut store);
+    first.parts(2);
+    first.settle(&mut store);
+    assert_eq!(
+        (store.complete(2), store.complete(3)),
+        (Some(true), Some(false))
+    );
+    joined_by_all(&mut second, 1);
+    second.gone(1, 1);
+    second.join(1, 9, Holding::Nothing);
+    second.obey(&mut store);
+    assert_eq!(
+        (second.generation(), store.last_origin()),
+        (g(2), Some(s(2)))
+    );
+}
+
+#[test]
 fn a_store_that_cannot_be_read_before_a_restore_is_read_again() {
     let mut store = Store::default();
     let mut desk = Desk::running(2, policy(), &mut store);

@@ -250,6 +250,24 @@ fn a_node_that_breaks_off_while_it_prepares_is_told_again_unless_it_is_ready() {
 }
 
 #[test]
+fn a_process_that_runs_and_says_once_more_that_it_is_ready_runs() {
+    let (mut desk, mut store) = running();
+    desk.gone(1, 1);
+    desk.join(1, 7, Holding::Nothing);
+    desk.settle(&mut store);
+    // It is told once more while it loads, as its stream broke; by then all are ready.
+    desk.gone(1, 7);
+    desk.join(1, 7, Holding::Nothing);
+    desk.say(p(2), Incarnation::new(1), Report::Ready(g(2)));
+    desk.say(p(1), Incarnation::new(7), Report::Ready(g(2)));
+    assert_eq!(desk.phase(), "running");
+    desk.say(p(1), Incarnation::new(7), Report::Ready(g(2)));
+    let processes = desk.collector.status().processes;
+    let mut holdings = processes.into_iter().map(|(.., holding)| holding);
+    assert!(holdings.all(|holding| holding == holds(2)));
+}
+
+#[test]
 fn a_run_that_did_not_arrive_is_said_again() {
     let (mut desk, mut store) = running();
     desk.gone(1, 1);

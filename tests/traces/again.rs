@@ -1,11 +1,15 @@
 //! Traces done again by the machines: they come out as they were written down, or show where not.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use cutline::apps::Bank;
+use cutline::check::{Answer, replayed};
+use cutline::protocol::ids::{ChannelId, MessageNumber};
 use cutline::protocol::trace::{Event, What};
 use cutline::trace::{Names, Replayed, replay, unlike_stored};
 use cutline::world::World;
 
-use crate::stage::{bank, complete, events, origin, parts, run};
+use crate::stage::{bank, complete, events, logged, origin, parts, run};
 
 fn again(world: &World<Bank>, generation: u64, events: &[Event]) -> Replayed {
     let names = Names::new(world.job().topology.clone());
@@ -104,4 +108,46 @@ fn an_input_left_out_is_shown_at_the_first_event_that_misses_it() {
         .iter()
         .position(|event| event.clock.of(lost.process) >= of_lost);
     assert_eq!(wrong[at.unwrap()], *shown, "and is the first that does");
+}
+
+#[test]
+fn a_message_that_was_in_a_channel_before_is_held_against_what_was_handled() {
+    let (world, mut events, at) = (40..60)
+        .find_map(|seed| {
+            let world = run(bank(seed), true);
+            let before = in_channels(&world);
+            let events = events(&world, 2);
+            let at = events.iter().position(|event| match event.what {
+                What::Handle {
+                    channel, number, ..
+                } => before.contains(&(channel, number)),
+                _ => false,
+            });
+            at.map(|at| (world, events, at))
+        })
+        .expect("a restored message is handled");
+    let snapshot = *complete(&world, 2).last().unwrap();
+    let judged = |events: &[Event]| {
+        let traces = logged(events, |place, _| place as u64);
+        replayed::<Bank>(&origin(&world, 2), &traces, snapshot, &BTreeMap::new())
+    };
+    assert_eq!(judged(&events).holds, Answer::Yes);
+    let What::Handle { message, .. } = &mut events[at].what else {
+        unreachable!("it was looked for");
+    };
+    *message = 77u64.to_le_bytes().to_vec().into();
+    let verdict = judged(&events);
+    let evidence = "0x4d00000000000000 handled, got another sent";
+    assert!(verdict.evidence.contains(evidence), "{}", verdict.evidence);
+}
+
+/// The messages that were in the channels when the second generation began.
+fn in_channels(world: &World<Bank>) -> BTreeSet<(ChannelId, MessageNumber)> {
+    let parts = origin(world, 2).parts;
+    let inputs = parts.iter().flat_map(|part| &part.part.inputs);
+    let messages = inputs.flat_map(|input| {
+        let each = input.share.iter().flat_map(|batch| batch.messages());
+        each.map(|(number, _)| (input.channel, number))
+    });
+    messages.collect()
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use cutline::check::judge_manifest;
-use cutline::protocol::ids::{ChannelId, Generation, MessageNumber};
+use cutline::protocol::ids::{ChannelId, Generation, MessageNumber, ProcessId};
+use cutline::protocol::mode::Mode;
 use cutline::protocol::trace::{Event, What, checksum};
 
 use crate::stage::{bank, run};
@@ -67,6 +68,48 @@ fn the_own_counter_goes_up_by_one_and_goes_on_after_a_restore() {
             "it goes on from the snapshot's clock"
         );
     }
+}
+
+/// How many events of each process there are before anyone else's next, by generation.
+type Happened = BTreeMap<(Generation, ProcessId), u64>;
+
+/// Whether an event knows of another's event that has not happened.
+fn knows_the_future(event: &Event, happened: &Happened) -> bool {
+    let others = happened.range((event.generation, ProcessId::new(0))..);
+    let mut others = others.take_while(|((generation, _), _)| *generation == event.generation);
+    others.any(|((_, other), count)| *other != event.process && event.clock.of(*other) > *count)
+}
+
+#[test]
+fn nobody_knows_of_an_event_that_has_not_happened_whatever_is_restored() {
+    let mut restored_inconsistent = 0;
+    for (seed, mode) in (0..20).zip([Mode::Classic, Mode::AtLeastOnce].into_iter().cycle()) {
+        let mut job = bank(seed);
+        job.policy.mode = mode;
+        let world = run(job, true);
+        let mut happened = Happened::new();
+        for event in world.trace() {
+            if let What::Start { restored } = event.what {
+                let own = event.clock.of(event.process);
+                happened.insert((event.generation, event.process), own - 1);
+                let manifest = world
+                    .manifests()
+                    .find(|manifest| manifest.snapshot == restored);
+                let verdicts = manifest.map(|m| judge_manifest(&world.job().topology, m));
+                let broken = verdicts.is_some_and(|verdicts| !verdicts.hold());
+                restored_inconsistent += u32::from(broken);
+            }
+        }
+        for event in world.trace() {
+            assert!(!knows_the_future(event, &happened), "{seed}: {event:?}");
+            let own = event.clock.of(event.process);
+            happened.insert((event.generation, event.process), own);
+        }
+    }
+    assert!(
+        restored_inconsistent > 0,
+        "no cut was restored that is not consistent"
+    );
 }
 
 #[test]

@@ -105,6 +105,15 @@ impl Collection {
         found.map(|(&id, _)| id)
     }
 
+    /// Whether what the store says of a snapshot, read once more, is news that counts. A begin
+    /// record may come to stand after that of a later one; but what is older than a complete one
+    /// is taken by no restore, and may be one that this collector has deleted.
+    pub(super) fn is_news(&self, snapshot: SnapshotId) -> bool {
+        let known = self.open.contains_key(&snapshot) || self.stored.contains_key(&snapshot);
+        let mut stored = self.stored.range(snapshot..);
+        !known && !stored.any(|(_, ended)| ended.complete)
+    }
+
     /// The generation of a complete snapshot.
     pub(super) fn generation_of(&self, snapshot: SnapshotId) -> Option<Generation> {
         let ended = self.stored.get(&snapshot)?;

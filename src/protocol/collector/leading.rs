@@ -60,9 +60,8 @@ impl Collector {
         match records {
             Ok(records) => {
                 self.reread = Reread::Done;
-                let known = self.collection.begun;
                 let mut snapshots = records.snapshots;
-                snapshots.retain(|(begun, _)| begun.snapshot > known);
+                snapshots.retain(|(begun, _)| self.collection.is_news(begun.snapshot));
                 self.read_snapshots(snapshots);
                 self.abort_all("its collector was lost", effects);
             }

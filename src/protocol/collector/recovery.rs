@@ -124,9 +124,10 @@ impl Collector {
         }
     }
 
-    /// This process has loaded its part.
+    /// This process has loaded its part. Said twice, since it was told twice to prepare, it may
+    /// run by now.
     pub(super) fn ready(&mut self, process: ProcessId, generation: Generation) {
-        if generation == self.generation {
+        if generation == self.generation && self.phase == Phase::Preparing {
             self.members.hold(process, Holding::Prepared(generation));
         }
     }

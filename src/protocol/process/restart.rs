@@ -154,7 +154,7 @@ impl<A: Application> Process<A> {
             .map(|output| Outbox::new(output.channel, output.sent, &output.share, limits))
             .collect();
         if let Some(tracer) = &mut self.tracer {
-            tracer.resume(generation, part.snapshot, part.clock.as_ref());
+            tracer.resume(generation, &part);
         }
         self.application = Some(application);
         self.pace = Pace::Now;

@@ -5,6 +5,7 @@
 
 use super::PartFile;
 use crate::protocol::application::{Application, Quantities, Setup};
+use crate::protocol::cut::add;
 
 /// What the part's state holds and what its recorded messages carry, by the application's count.
 pub fn recount<A: Application>(setup: &Setup, file: &PartFile) -> (Quantities, Quantities) {
@@ -12,11 +13,7 @@ pub fn recount<A: Application>(setup: &Setup, file: &PartFile) -> (Quantities, Q
     let mut in_channels = Quantities::new();
     for batch in file.part.recorded() {
         for (_, message) in batch.messages() {
-            for (name, amount) in A::in_message(setup, message) {
-                let total = in_channels.entry(name).or_default();
-                // A stranger's messages may carry anything; a wrong total is for verdicts.
-                *total = total.saturating_add(amount);
-            }
+            add(&mut in_channels, &A::in_message(setup, message));
         }
     }
     (in_state, in_channels)
