@@ -198,7 +198,7 @@ fn snapshots_of_every_mode_are_judged_witnessed_and_done_again() {
             let why = "there is no such run; at-least-once: not a consistent cut\n";
             assert_eq!(
                 witness.code,
-                i32::from(of("causal") == "no"),
+                i32::from(snapshot["holds"] == false),
                 "{}",
                 witness.out
             );
