@@ -165,7 +165,8 @@ enum Command {
     /// picked.
     ///
     /// The same as run --engine gated. Each answer is a number of the list, or a line such as
-    /// 'take p1->p2' or 'time p1 5ms'; at the end of input nothing waits any more.
+    /// 'take p1->p2' or 'time p1 5ms'; an empty line shows the list again; at the end of input
+    /// nothing waits any more.
     Step(run::RunArguments),
     #[command(flatten)]
     Traced(TraceCommand),

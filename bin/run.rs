@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -86,10 +86,14 @@ pub(super) async fn run(arguments: RunArguments, log: &Log) -> anyhow::Result<Re
         seed: arguments.seed,
         format: arguments.format.into(),
     };
+    let is_for_sim = arguments.seeds.is_some() || arguments.discipline.is_some();
+    if is_for_sim && arguments.engine != Engine::Sim {
+        bail!("--seeds and --discipline are for the engine sim: add --engine sim");
+    }
+    if arguments.schedule.is_some() && arguments.engine != Engine::Gated {
+        bail!("--schedule is for the engine gated: add --engine gated");
+    }
     if arguments.engine != Engine::Sim {
-        if arguments.seeds.is_some() || arguments.discipline.is_some() {
-            bail!("--seeds and --discipline are for the engine sim: add --engine sim");
-        }
         let scenario = load(&arguments)?.scenario(arguments.seed)?;
         let schedule = schedule(&arguments)?;
         return Ok(run::run(&scenario, &options, schedule, log).await?);
@@ -114,8 +118,7 @@ fn schedule(arguments: &RunArguments) -> anyhow::Result<Option<Schedule>> {
             let text = fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
             Ok(Some(Schedule::of_file(&text)))
         }
-        (Some(_), _) => bail!("--schedule is for the engine gated: add --engine gated"),
-        (None, _) => Ok(None),
+        _ => Ok(None),
     }
 }
 
@@ -162,17 +165,27 @@ fn settings(arguments: &RunArguments) -> anyhow::Result<Settings> {
 
 /// What runs the same once more, but for the seed.
 fn command(arguments: &RunArguments) -> String {
-    let mut command = format!("cutline run --engine sim {}", arguments.scenario.display());
+    let mut command = format!("cutline run --engine sim {}", quoted(&arguments.scenario));
     if let Some(top) = &arguments.top {
-        command += &format!(" --top {} --tick-ms {}", top.display(), arguments.tick_ms);
+        command += &format!(" --top {} --tick-ms {}", quoted(top), arguments.tick_ms);
     }
     if arguments.discipline.is_some() {
         command += " --discipline cos418";
     }
     if let Some(file) = &arguments.delays {
-        command += &format!(" --delays {}", file.display());
+        command += &format!(" --delays {}", quoted(file));
     }
     command
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// A text such as `1..100`.

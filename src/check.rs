@@ -32,8 +32,8 @@ mod verified;
 mod witness;
 
 pub use account::{Account, Content, Message, State, judge_account};
-pub(crate) use judge::process_name;
 pub use judge::{Cut, Files, Totals, judge, judge_manifest, totals};
+pub(crate) use judge::{inconsistent, process_name};
 pub use order::{Left, Logged, Order, linearise};
 pub use replayed::{ProcessTrace, replayed};
 pub use rerun::{Difference, Origin, Rerun, RerunError};

@@ -15,7 +15,6 @@ pub mod log;
 pub mod logs;
 pub mod notice;
 pub mod place;
-pub mod restarts;
 pub mod run;
 pub mod session;
 pub mod stop;

@@ -26,6 +26,7 @@ mod numbers;
 mod parts;
 mod read;
 mod refusal;
+mod restarts;
 mod snapshots;
 mod summary;
 mod table;
@@ -37,12 +38,14 @@ pub use crate::name::{COLLECTOR, NAME_BYTES_MAX, decode_name, encode_name};
 pub use check::BUILT_IN;
 pub use graph::{CHANNELS_MAX, Link};
 pub use numbers::MESSAGE_BYTES_CEILING;
-pub use parts::{Parts, Restarts, Snapshots, Store};
+pub use parts::{Parts, Snapshots, Store};
 pub use refusal::{JobError, Refusal, Refusals};
+pub use restarts::{Restarts, UsedRestarts};
 
 pub(crate) use crate::name::{imported_refusal, plain};
 pub(crate) use check::unreached;
 pub(crate) use refusal::list;
+pub(crate) use snapshots::{mode, untriggered};
 pub(crate) use table::{Document, Placed, Section};
 pub(crate) use value::{integer, not, number, unfit};
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 pub use crate::hold::Point;
 use crate::job::{Document, Job, Placed, Refusals, Section, read_text};
 use crate::protocol::ids::{ChannelId, Generation, ProcessId, SnapshotId};
+use crate::protocol::mode::Mode;
 
 mod conditions;
 mod cos418;
@@ -20,6 +21,7 @@ mod golden;
 mod order;
 mod random;
 mod read;
+mod snapshot;
 mod top;
 
 pub use cos418::Text;
@@ -95,6 +97,10 @@ pub enum Step {
     Snapshot {
         /// The initiators; empty: the job's.
         from: BTreeSet<ProcessId>,
+        /// Another mode than the job's.
+        mode: Option<Mode>,
+        /// Another limit T than the job's, for an aligned snapshot.
+        alignment_timeout: Option<Duration>,
         /// Whether the step lasts until the snapshot has ended, and fails if it was aborted.
         wait: bool,
     },

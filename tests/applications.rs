@@ -4,18 +4,16 @@
 #[allow(dead_code, reason = "its main is the example's, not this test's")]
 #[path = "../examples/counter.rs"]
 pub mod counter;
+#[path = "traces/memory.rs"]
+mod memory;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use cutline::apps::{BuiltIn, SplitMix64};
 use cutline::protocol::application::{Application, Quantities};
-use cutline::protocol::collector::{Policy, Request};
+use cutline::protocol::collector::Request;
 use cutline::protocol::cut::add;
 use cutline::protocol::ids::{ChannelId, ProcessId};
-use cutline::protocol::link::Limits;
-use cutline::protocol::mode::Mode;
-use cutline::protocol::process::Settings;
 use cutline::protocol::records::End;
 use cutline::protocol::{Process, Topology};
 use cutline::world::{Choice, Fault, Job, World};
@@ -32,30 +30,8 @@ fn job(application: &str, settings: Value, seed: u64) -> Job {
     let channels = pairs.filter(|(from, to)| from != to);
     let channels = channels.map(|(from, to)| ChannelId::new(from, to));
     let names = processes().map(|process| process.to_string()).collect();
-    Job {
-        topology: Arc::new(Topology::new(names, channels).expect("a mesh")),
-        application: application.to_owned(),
-        settings,
-        seed,
-        process: Settings {
-            limits: Limits::default(),
-            snapshot_timeout_ms: 60_000,
-            trace: false,
-        },
-        policy: Policy {
-            mode: Mode::Classic,
-            alignment_timeout_ms: None,
-            interval_ms: 0,
-            pause_min_ms: 0,
-            timeout_ms: 60_000,
-            open_max: 4,
-            failures_tolerated: 3,
-            fall_back: false,
-            retain: 100,
-            silence_ms: 10_000,
-            initiators: BTreeSet::new(),
-        },
-    }
+    let topology = Topology::new(names, channels).expect("a mesh");
+    memory::job(topology, (application, settings), seed, false)
 }
 
 /// Some hundred random steps with snapshots among them and a crash in the middle.

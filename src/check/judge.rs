@@ -378,7 +378,7 @@ fn excused(cut: &Cut<'_>, mut findings: Vec<String>) -> Vec<String> {
 }
 
 /// What is to be said of a snapshot that was taken by a mode without consistent cuts.
-pub(super) fn inconsistent(mode: Mode) -> String {
+pub(crate) fn inconsistent(mode: Mode) -> String {
     format!("{mode}: not a consistent cut")
 }
 

@@ -23,11 +23,15 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::judge::{Cut, Totals, aborted, inconsistent, judge, totals};
+use super::judge::{Cut, Files, Totals, aborted, inconsistent, judge, process_name, totals};
 use super::verdict::{Verdict, Verdicts};
+use crate::protocol::application::Quantities;
+use crate::protocol::cut::Facts;
+use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, SnapshotId};
 use crate::protocol::mode::Mode;
 use crate::protocol::records::Manifest;
+use crate::protocol::topology::Topology;
 
 /// What became of verifying one snapshot. Prints as a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -81,13 +85,57 @@ pub enum PartState {
     Damaged,
 }
 
-impl Verified {
-    /// The result for a complete snapshot.
-    pub fn complete(manifest: &Manifest, cut: &Cut<'_>, parts: Vec<VerifiedPart>) -> Self {
+impl VerifiedPart {
+    /// One that is as it was written.
+    pub fn intact(topology: &Topology, stored: &StoredPart, file: String) -> Self {
         Self {
-            quantities: totals(cut),
+            process: process_name(topology, stored.facts.process),
+            file,
+            bytes: stored.bytes,
+            state: PartState::Intact,
+            fault: None,
+        }
+    }
+
+    /// Notes what was found instead.
+    pub fn found(&mut self, state: PartState, fault: String) {
+        self.state = state;
+        self.fault = Some(fault);
+    }
+}
+
+impl Verified {
+    /// The result for a complete snapshot: for each of its parts what was found where it should
+    /// be, and what it says, or the manifest says of it.
+    pub fn complete(
+        topology: &Topology,
+        manifest: &Manifest,
+        expected: &Quantities,
+        looked: Vec<(VerifiedPart, Facts)>,
+    ) -> Self {
+        let (parts, facts): (Vec<_>, Vec<_>) = looked.into_iter().unzip();
+        let in_state = |state: PartState| parts.iter().filter(move |part| part.state == state);
+        let faults = |state: PartState| {
+            let faults = in_state(state).filter_map(|part| part.fault.clone());
+            faults.collect::<Vec<_>>()
+        };
+        let cut = Cut {
+            topology,
+            fingerprint: manifest.topology,
+            mode: manifest.mode,
+            facts: facts.iter().collect(),
+            expected,
+            files: Files::Read {
+                bytes: in_state(PartState::Intact).map(|part| part.bytes).sum(),
+                missing: faults(PartState::Missing),
+                damaged: faults(PartState::Damaged),
+            },
+        };
+        let (quantities, verdicts) = (totals(&cut), judge(&cut));
+        Self {
+            quantities,
             parts,
-            ..Self::new(manifest, judge(cut))
+            ..Self::new(manifest, verdicts)
         }
     }
 

@@ -8,6 +8,7 @@ use crate::protocol::application::Quantities;
 use crate::protocol::cut::add;
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, Incarnation, SnapshotId};
+use crate::protocol::mode::Mode;
 use crate::protocol::records::{End, Manifest};
 
 /// Something that happened in a job. Processes appear by name, ids as people write them.
@@ -109,6 +110,8 @@ pub struct Complete {
     /// The generation it is of.
     #[serde(with = "text")]
     pub generation: Generation,
+    /// The mode it was taken by.
+    pub mode: Mode,
     /// From its begin to its end.
     pub elapsed_ms: u64,
     /// The parts' lengths together.
@@ -203,6 +206,7 @@ impl JobEvent {
             } => Self::Complete(Complete {
                 snapshot,
                 generation,
+                mode: manifest.mode,
                 elapsed_ms: *elapsed_ms,
                 bytes: parts.iter().map(|part| part.bytes).sum(),
                 in_transit: parts.iter().map(in_transit).sum(),
@@ -278,7 +282,6 @@ mod tests {
     use super::*;
     use crate::protocol::cut::{ChannelFacts, Facts, Run};
     use crate::protocol::ids::{ChannelId, MessageNumber, ProcessId, Term};
-    use crate::protocol::mode::Mode;
 
     fn part(process: u32, in_state: i64, in_channels: i64, in_transit: u64) -> StoredPart {
         let money = |amount| Quantities::from([("money".to_owned(), amount)]);
@@ -333,8 +336,8 @@ mod tests {
         }));
         let json = event.to_json();
         let wanted = concat!(
-            r#"{"event":"complete","snapshot":"s7","generation":"g2","elapsed_ms":12,"#,
-            r#""bytes":128,"in_transit":3,"#,
+            r#"{"event":"complete","snapshot":"s7","generation":"g2","mode":"classic","#,
+            r#""elapsed_ms":12,"bytes":128,"in_transit":3,"#,
             r#""quantities":{"money":{"in_states":170,"in_channels":30,"expected":200}}}"#
         );
         assert_eq!(json, wanted);

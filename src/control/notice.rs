@@ -298,6 +298,7 @@ mod tests {
 
     use super::*;
     use crate::protocol::ids::Generation;
+    use crate::protocol::mode::Mode;
 
     #[test]
     fn a_notice_is_one_object_with_an_event() {
@@ -329,6 +330,7 @@ mod tests {
         let event = JobEvent::Complete(Complete {
             snapshot: SnapshotId::new(4),
             generation: Generation::new(2),
+            mode: Mode::Unaligned,
             elapsed_ms: 12,
             bytes: 100,
             in_transit: 3,

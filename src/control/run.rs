@@ -250,14 +250,20 @@ impl Engine<'_> {
         self.failures.borrow_mut().push(failure);
     }
 
-    /// Everything, within the scenario's time.
+    /// Everything, within the scenario's time; whoever is asked what is done takes his own.
     async fn go(&self, gated: Option<(&Gates, Schedule)>) {
+        let is_asked = gated
+            .as_ref()
+            .is_some_and(|(_, schedule)| schedule.is_asked());
         let steps = async {
             match gated {
                 None => self.steps().await,
                 Some((gates, mut schedule)) => self.scheduled(gates, &mut schedule).await,
             }
         };
+        if is_asked {
+            return steps.await;
+        }
         let bounded = tokio::time::timeout(self.scenario.timeout, steps);
         if bounded.await.is_err() {
             let line = self.line.get();

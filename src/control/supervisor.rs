@@ -71,6 +71,8 @@ struct Supervisor<'a> {
     children: JoinSet<(u32, io::Result<ExitStatus>)>,
     /// Everything that has not been waited for, with its record.
     incarnations: BTreeMap<u32, (Who, OsProcess)>,
+    /// When it began, from which restarts are timed.
+    since: Instant,
     started: u64,
     has_run: bool,
     tell: &'a dyn Fn(Notice),
@@ -89,6 +91,7 @@ impl<'a> Supervisor<'a> {
                 .collect(),
             children: JoinSet::new(),
             incarnations: BTreeMap::new(),
+            since: Instant::now(),
             started: 0,
             has_run: false,
             tell,
@@ -235,7 +238,7 @@ impl<'a> Supervisor<'a> {
         let now = Instant::now();
         let policy = &self.plan.restarts;
         let seat = self.seats.get_mut(who).expect("only members are started");
-        let Some(pause) = seat.restarts.next(policy, now) else {
+        let Some(pause) = seat.restarts.next(policy, now - self.since) else {
             let mut reason = format!(
                 "{who} {how}, and has used its {} restarts in {}",
                 policy.max,

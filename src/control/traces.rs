@@ -1,7 +1,8 @@
 //! The commands about what a traced job wrote down: `witness`, `replay`, `trace`, `topology`.
 //!
-//! They do events again with the applications that come with the crate. For one of the user's own,
-//! [`witness`], [`replay`] and [`verdict`] can be called with it.
+//! The commands do events again with the applications that come with the crate. For one of the
+//! user's own, whose code the program `cutline` has not, [`witness`], [`replay`] and [`verdict`]
+//! can be called with it.
 
 mod export;
 mod generation;
@@ -18,9 +19,12 @@ use super::place::Place;
 use super::view::Format;
 use crate::apps::BuiltIn;
 
+use generation::own_code;
+
 pub use export::{topology, trace};
 pub use replay::replay;
 pub use verdict::verdict;
+pub(in crate::control) use verdict::verdict_of_built_in;
 pub use witness::witness;
 
 /// A command about traces, as it is written on the command line.
@@ -117,6 +121,7 @@ impl TraceCommand {
         };
         match self {
             Self::Witness { id, format: shape } => {
+                own_code(&place.job()?.0).map_err(CommandError::No)?;
                 let waiting = || "for the run to be done twice".to_owned();
                 let working = witness::<BuiltIn>(place, &id, format(shape));
                 progress.during(waiting, working).await
@@ -127,6 +132,7 @@ impl TraceCommand {
                 format: shape,
             } => {
                 let place = place.at(directory);
+                own_code(&place.job()?.0).map_err(CommandError::No)?;
                 let working = replay::<BuiltIn>(&place, generation.as_deref(), format(shape));
                 let waiting = || "for the run to be done again".to_owned();
                 progress.during(waiting, working).await

@@ -8,6 +8,7 @@ use url::Url;
 
 use super::graph::Link;
 use super::read;
+use super::restarts::Restarts;
 use crate::protocol::link::Limits;
 use crate::protocol::mode::Mode;
 
@@ -92,49 +93,4 @@ pub struct Store {
     pub retain: u64,
     /// Whether an older snapshot may be restored when the newest cannot be read.
     pub fall_back: bool,
-}
-
-/// What happens when a node or the collector dies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Restarts {
-    /// How often one program is started again within a window; once more ends the job.
-    pub max: u32,
-    /// The window.
-    pub window: Duration,
-    /// The pause before the second restart within a window; it doubles from then on.
-    pub backoff: Duration,
-}
-
-/// No pause before a restart is longer: by then it is not the pause that helps.
-const BACKOFF_MAX: Duration = Duration::from_secs(10);
-
-impl Restarts {
-    /// How long to wait before a restart, when there were so many others within the window. The
-    /// first is immediate, for most crashes are single ones.
-    pub fn pause(&self, others: u32) -> Duration {
-        match others {
-            0 => Duration::ZERO,
-            _ => self
-                .backoff
-                .saturating_mul(2u32.saturating_pow(others - 1))
-                .min(BACKOFF_MAX),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_restart_is_immediate_and_further_pauses_double_up_to_a_bound() {
-        let backoff = Duration::from_millis(100);
-        let restarts = Restarts {
-            max: 99,
-            window: Duration::from_secs(60),
-            backoff,
-        };
-        let pauses = [0, 1, 2, 3, 8, 40].map(|others| restarts.pause(others).as_millis());
-        assert_eq!(pauses, [0, 100, 200, 400, 10_000, 10_000]);
-    }
 }

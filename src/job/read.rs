@@ -9,7 +9,8 @@ use toml::de::{DeTable, DeValue};
 use url::Url;
 
 use super::graph::{Kind, Link};
-use super::parts::{Parts, Restarts, Store};
+use super::parts::{Parts, Store};
+use super::restarts::Restarts;
 use super::snapshots;
 use super::table::{Document, Placed, Section};
 use super::value::{not, number};

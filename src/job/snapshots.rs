@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::str::FromStr as _;
 
+use toml::de::DeValue;
+
 use super::check::Check;
 use super::graph::Link;
 use super::parts::Snapshots;
@@ -17,11 +19,7 @@ use crate::protocol::mode::{MODES, Mode};
 pub(super) fn read(root: &mut Section<'_>, places: &mut Places) -> Snapshots {
     let mut section = root.table("snapshots");
     places.note_section("snapshots", &section);
-    let mode = section.read("mode", |value| {
-        let word = value.as_str().unwrap_or_default();
-        let modes = list(MODES.map(Mode::name));
-        Mode::from_str(word).map_err(|_| not(value, &format!("a mode, one of {modes}")))
-    });
+    let mode = section.read("mode", mode);
     let mut duration = |key, field| places.note(field, section.duration(key));
     let alignment_timeout = duration("alignment_timeout", "snapshots.alignment_timeout");
     let interval = duration("interval", "snapshots.interval").unwrap_or_default();
@@ -53,6 +51,29 @@ pub(super) fn read(root: &mut Section<'_>, places: &mut Places) -> Snapshots {
         failures_tolerated: failures.map_or(0, |failures| failures.value),
         initiators,
     }
+}
+
+/// A mode by its name.
+pub(crate) fn mode(value: &DeValue<'_>) -> Result<Mode, (String, String)> {
+    let word = value.as_str().unwrap_or_default();
+    let modes = list(MODES.map(Mode::name));
+    Mode::from_str(word).map_err(|_| not(value, &format!("a mode, one of {modes}")))
+}
+
+/// What is wrong with these initiators and the remedy, if a snapshot of this mode would wait for
+/// no input of some process, and nothing triggers it there.
+pub(crate) fn untriggered(
+    topology: &Topology,
+    mode: Mode,
+    initiators: &BTreeSet<ProcessId>,
+) -> Option<(String, String)> {
+    let untriggered = topology.untriggered(initiators);
+    if !mode.aligns() || untriggered.is_empty() {
+        return None;
+    }
+    let names = list(untriggered.iter().map(|&process| topology.name(process)));
+    let problem = format!("{mode} snapshots wait for no input of {names}");
+    Some((problem, format!("let {names} initiate too")))
 }
 
 impl Check<'_> {
@@ -97,14 +118,10 @@ impl Check<'_> {
 
     /// An aligned snapshot must be triggered wherever no marker comes.
     pub(super) fn alignment(&self, topology: &Topology, initiators: &BTreeSet<ProcessId>) {
-        let snapshots = &self.parts.snapshots;
-        let untriggered = topology.untriggered(initiators);
-        if snapshots.mode.aligns() && !untriggered.is_empty() {
-            let names = list(untriggered.iter().map(|&process| topology.name(process)));
-            let mode = snapshots.mode;
-            let problem = format!("{mode} snapshots wait for no input of {names}");
+        let mode = self.parts.snapshots.mode;
+        if let Some((problem, remedy)) = untriggered(topology, mode, initiators) {
             let line = self.places.initiators.first().copied().flatten();
-            self.refuse_at(line, problem, format!("let {names} initiate too"));
+            self.refuse_at(line, problem, remedy);
         }
     }
 

@@ -211,7 +211,12 @@ impl Script<'_> {
             self.refuse(line, problem, "begin at another server, or add links");
         }
         self.snapshots += 1;
-        Some(Step::Snapshot { from, wait: false })
+        Some(Step::Snapshot {
+            from,
+            mode: None,
+            alignment_timeout: None,
+            wait: false,
+        })
     }
 
     fn tick(&mut self, line: u32, count: &str) -> Option<Step> {

@@ -38,13 +38,22 @@ impl Step {
         };
         match self {
             Self::Send { process, text } => format!("tell {}: {text}", topology.name(*process)),
-            Self::Snapshot { from, wait } => {
+            Self::Snapshot {
+                from,
+                mode,
+                alignment_timeout,
+                wait,
+            } => {
+                let mode = mode.map_or_else(String::new, |mode| format!("{mode} "));
+                let limit = alignment_timeout.map_or_else(String::new, |limit| {
+                    format!(", unaligned after {}", humantime::format_duration(limit))
+                });
                 let from = match from.is_empty() {
                     true => String::new(),
                     false => format!(" from {}", names(&mut from.iter())),
                 };
                 let wait = if *wait { ", and wait for it" } else { "" };
-                format!("snapshot{from}{wait}")
+                format!("{mode}snapshot{from}{limit}{wait}")
             }
             Self::Kill {
                 targets: who,

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use super::snapshot::snapshot;
 use super::{Condition, Point, STEPS_MAX, Scenario, Scheduled, Step, TIMEOUT, Target};
 use super::{WAIT_TIMEOUT, conditions};
-use crate::job::{COLLECTOR, Job, JobError, Placed, Section, beside, list, not, unreached};
+use crate::job::{COLLECTOR, Job, JobError, Placed, Section, beside, list, not};
 use crate::protocol::Topology;
 use crate::protocol::ids::{ChannelId, ProcessId, SnapshotId};
 
@@ -44,6 +45,7 @@ pub(super) fn read(mut root: Section<'_>, origin: &Path) -> Option<Scenario> {
     root.finish();
     let job = job?;
     let mut reader = Reader {
+        job: &job,
         topology: job.topology(),
         timeout: timeout.value,
         latest: Duration::ZERO,
@@ -110,6 +112,7 @@ fn read_job(root: &mut Section<'_>, origin: &Path) -> Option<Job> {
 }
 
 struct Reader<'j> {
+    job: &'j Job,
     topology: &'j Topology,
     timeout: Duration,
     latest: Duration,
@@ -125,7 +128,9 @@ impl Reader<'_> {
         let together = self.together(&mut table, &word.value, at);
         let step = match word.value.as_str() {
             "send" => self.send(&mut table),
-            "snapshot" => self.snapshot(&mut table),
+            "snapshot" => snapshot(&mut table, self.job, |table, name| {
+                self.process(table, name)
+            }),
             "kill" => self.kill(&mut table),
             "pause" => self
                 .targets(&mut table)
@@ -261,20 +266,6 @@ impl Reader<'_> {
             table.refuse(to.line, problem, REMEDY);
         }
         Some(Step::Break { channel })
-    }
-
-    fn snapshot(&self, table: &mut Section<'_>) -> Option<Step> {
-        let names = table.texts("from").unwrap_or_default();
-        let wait = table.flag("wait").is_some_and(|wait| wait.value);
-        let found = names.iter().map(|name| self.process(table, name));
-        let from: Vec<Option<ProcessId>> = found.collect();
-        let from: BTreeSet<ProcessId> = from.into_iter().collect::<Option<_>>()?;
-        if !from.is_empty()
-            && let Some((problem, remedy)) = unreached(self.topology, &from)
-        {
-            table.refuse(names[0].line, problem, remedy);
-        }
-        Some(Step::Snapshot { from, wait })
     }
 
     fn targets(&self, table: &mut Section<'_>) -> Option<BTreeSet<Target>> {

@@ -89,6 +89,11 @@ fn unknown_names_in_steps_are_refused_with_the_known_ones() {
         &["no marker from p2 reaches p1"],
     );
     refused(
+        &step("snapshot", "mode = \"exact\""),
+        8,
+        &["mode is \"exact\"", "at-least-once"],
+    );
+    refused(
         &step("restore", "snapshot = 3"),
         8,
         &["snapshot is 3", "\"s3\""],
@@ -98,6 +103,31 @@ fn unknown_names_in_steps_are_refused_with_the_known_ones() {
         6,
         &["process names nobody"],
     );
+}
+
+#[test]
+fn a_snapshot_that_its_mode_does_not_allow_is_refused() {
+    let ring = JOB.replace("\"line\"", "\"ring\"");
+    let snapshot = |rest: &str| format!("{ring}[[step]]\ndo = \"snapshot\"\n{rest}\n");
+    parse(&snapshot("from = \"p2\"")).expect("a classic one may begin anywhere");
+    refused_whole(
+        &snapshot("from = \"p2\"\nmode = \"aligned\""),
+        9,
+        &[
+            "aligned snapshots wait for no input of p1",
+            "let p1 initiate too",
+        ],
+    );
+    for (line, mode) in [(8, ""), (9, "mode = \"unaligned\"\n")] {
+        refused_whole(
+            &snapshot(&format!("{mode}alignment_timeout = \"5ms\"")),
+            line,
+            &[
+                "snapshots have no alignment timeout",
+                "give mode = \"aligned\"",
+            ],
+        );
+    }
 }
 
 #[test]

@@ -43,6 +43,8 @@ do = "snapshot"
 [[step]]
 do = "snapshot"
 from = "p1"
+mode = "aligned"
+alignment_timeout = "5ms"
 wait = true
 [[step]]
 do = "kill"
@@ -82,10 +84,14 @@ fn every_step_is_read() {
         },
         Step::Snapshot {
             from: BTreeSet::new(),
+            mode: None,
+            alignment_timeout: None,
             wait: false,
         },
         Step::Snapshot {
             from: BTreeSet::from([P1]),
+            mode: Some(Mode::Aligned),
+            alignment_timeout: Some(Duration::from_millis(5)),
             wait: true,
         },
         Step::Kill {
@@ -208,6 +214,10 @@ do = "snapshot"
 from = ["p1"]
 wait = true
 [[step]]
+do = "snapshot"
+mode = "aligned"
+alignment_timeout = "5ms"
+[[step]]
 do = "wait"
 for = { lost = "p2", snapshots = 2, time = "1500ms" }
 [[step]]
@@ -226,6 +236,7 @@ that = { snapshots = ">= 3", verdicts = "hold", quantities = { tokens = 15 } }
         [
             "kill p2 at recorded",
             "snapshot from p1, and wait for it",
+            "aligned snapshot, unaligned after 5ms",
             "wait for 2 complete snapshots, p2 lost, 1s 500ms",
             "expect complete snapshots: at least 3, every verdict holds, \
          in every complete snapshot tokens = 15",

@@ -22,10 +22,7 @@ const BEAT_MAX_US: u64 = 1_000_000;
 impl<A: Application> Simulation<'_, A> {
     pub(super) fn perform(&mut self, deed: Deed) {
         if let Some(target) = self.hindered(&deed) {
-            let parked = &mut self.seats.of(target).parked;
-            if !parked.contains(&deed) {
-                parked.push(deed);
-            }
+            self.seats.of(target).park(deed);
             return;
         }
         self.world.set_time(self.queue.now_us() / 1000);
@@ -54,7 +51,9 @@ impl<A: Application> Simulation<'_, A> {
                 let operating = operations.find(|operating| operating.number == number)?;
                 (operating.of.map_or(Target::Collector, Target::Node), None)
             }
-            Deed::Planned(Planned::Limit(process)) => (Target::Node(process), None),
+            Deed::Planned(Planned::Connect(process) | Planned::Limit(process)) => {
+                (Target::Node(process), None)
+            }
             Deed::Planned(_) => return None,
         };
         if self.seats.stopped(first).is_some() {
@@ -155,16 +154,22 @@ impl<A: Application> Simulation<'_, A> {
         match planned {
             Planned::Store(number) => self.operate(number),
             Planned::Start(process) => {
+                self.seats.node(process).since_us = self.queue.now_us();
                 self.world.apply(&Choice::Start(process));
                 self.say(Told::Restarted(Some(process)));
                 self.is_news = true;
             }
             Planned::StartCollector => {
                 self.collectors += 1;
-                self.world.apply(&Choice::StartCollector);
+                self.seats.of(Target::Collector).since_us = self.queue.now_us();
+                self.world.start_collector_alone();
+                for process in self.job.topology().clone().processes() {
+                    self.connect(process);
+                }
                 self.say(Told::Restarted(None));
                 self.is_news = true;
             }
+            Planned::Connect(process) => self.world.connect(process),
             Planned::Clock => self.tell_time(),
             Planned::Limit(process) => self.world.tell_process_time(process),
             Planned::Beat => self.beat(),
@@ -209,6 +214,17 @@ impl<A: Application> Simulation<'_, A> {
         self.is_news = true;
     }
 
+    /// The node of a process turns to a new collector; one that is stopped, when it goes on.
+    fn connect(&mut self, process: ProcessId) {
+        if self.seats.stopped(Target::Node(process)).is_some() {
+            self.seats
+                .node(process)
+                .park(Planned::Connect(process).into());
+        } else {
+            self.world.connect(process);
+        }
+    }
+
     fn tell_time(&mut self) {
         for process in self.job.topology().clone().processes() {
             if self.seats.stopped(Target::Node(process)).is_none() {
@@ -229,6 +245,7 @@ impl<A: Application> Simulation<'_, A> {
                     self.world.beat(process);
                 }
             }
+            self.give_up_absent();
         }
         self.queue.plan(Planned::Beat, self.beat_us());
     }

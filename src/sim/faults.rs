@@ -1,6 +1,7 @@
 //! What goes wrong: programs killed, stopped and replaced, streams broken.
 
 use super::Simulation;
+use super::delays::micros;
 use super::queue::{Deed, Planned};
 use super::seats::Stopped;
 use crate::protocol::application::Application;
@@ -84,6 +85,25 @@ impl<A: Application> Simulation<'_, A> {
             self.figures.replaced += 1;
             self.world.apply(&Choice::Fault(Fault::Crash(process)));
             self.look();
+        }
+    }
+
+    /// A collector declares lost only who has joined it. A node that hung already when it was
+    /// started never will: whoever runs the job gives it up, as on real processes.
+    pub(super) fn give_up_absent(&mut self) {
+        let due_us = self
+            .queue
+            .now_us()
+            .saturating_sub(micros(self.job.silence()));
+        let since_us = self.seats.of(Target::Collector).since_us;
+        if self.world.is_running() || due_us == 0 || since_us > due_us {
+            return;
+        }
+        let status = self.world.collector().map(|collector| collector.status());
+        for (process, is_live, ..) in status.into_iter().flat_map(|status| status.processes) {
+            if !is_live && self.seats.node(process).since_us <= due_us {
+                self.replace(process);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The verdicts on what a simulation left in its store, by the same judge as for files.
 
-use crate::check::{Cut, Files, PartState, Verified, VerifiedPart, process_name};
+use crate::check::{PartState, Verified, VerifiedPart, process_name};
 use crate::protocol::application::Application;
 use crate::protocol::cut::Facts;
 use crate::protocol::events::StoredPart;
@@ -26,26 +26,13 @@ fn one<A: Application>(world: &World<A>, manifest: &Manifest) -> Option<Verified
         return None;
     };
     let looked = stored.iter().map(|stored| examine(world, manifest, stored));
-    let (parts, facts): (Vec<_>, Vec<_>) = looked.unzip();
-    let faults = |state: PartState| {
-        let with = parts.iter().filter(move |part| part.state == state);
-        with.filter_map(|part| part.fault.clone())
-            .collect::<Vec<_>>()
-    };
-    let intact = parts.iter().filter(|part| part.state == PartState::Intact);
-    let cut = Cut {
-        topology: &world.job().topology,
-        fingerprint: manifest.topology,
-        mode: manifest.mode,
-        facts: facts.iter().collect(),
+    let topology = &world.job().topology;
+    Some(Verified::complete(
+        topology,
+        manifest,
         expected,
-        files: Files::Read {
-            bytes: intact.map(|part| part.bytes).sum(),
-            missing: faults(PartState::Missing),
-            damaged: faults(PartState::Damaged),
-        },
-    };
-    Some(Verified::complete(manifest, &cut, parts))
+        looked.collect(),
+    ))
 }
 
 /// Looks at one part, and answers with what was found and what it says.
@@ -54,19 +41,13 @@ fn examine<A: Application>(
     manifest: &Manifest,
     stored: &StoredPart,
 ) -> (VerifiedPart, Facts) {
-    let process = process_name(&world.job().topology, stored.facts.process);
-    let file = Store::part_file(manifest.snapshot, &process);
-    let mut verified = VerifiedPart {
-        process,
-        bytes: stored.bytes,
-        state: PartState::Intact,
-        fault: None,
-        file,
-    };
+    let topology = &world.job().topology;
     let facts = stored.facts.clone();
+    let process = process_name(topology, facts.process);
+    let file = Store::part_file(manifest.snapshot, &process);
+    let mut verified = VerifiedPart::intact(topology, stored, file.clone());
     let Some(restored) = world.part(manifest.snapshot, facts.process) else {
-        verified.state = PartState::Missing;
-        verified.fault = Some(format!("{} is missing", verified.file));
+        verified.found(PartState::Missing, format!("{file} is missing"));
         return (verified, facts);
     };
     let setup = world.setup(facts.process);
@@ -80,8 +61,7 @@ fn examine<A: Application>(
         None
     };
     if let Some(fault) = fault {
-        verified.state = PartState::Damaged;
-        verified.fault = Some(format!("{} {fault}", verified.file));
+        verified.found(PartState::Damaged, format!("{file} {fault}"));
     }
     (verified, says)
 }

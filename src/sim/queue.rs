@@ -15,6 +15,8 @@ pub(super) enum Planned {
     Start(ProcessId),
     /// The collector is started again.
     StartCollector,
+    /// The node of a process opens a control stream to the collector.
+    Connect(ProcessId),
     /// Machines are told the time.
     Clock,
     /// The limit of a snapshot strikes at a process.

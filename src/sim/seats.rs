@@ -1,11 +1,12 @@
 //! The programs of a job, as far as the machines know nothing of them: whether one is stopped,
 //! what waits until it goes on, and how often it has been started again.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::delays::micros;
 use super::queue::Deed;
-use crate::job::Restarts;
+use crate::job::{Restarts, UsedRestarts};
 use crate::protocol::events::Holding;
 use crate::protocol::ids::{Incarnation, ProcessId};
 use crate::scenario::Target;
@@ -27,8 +28,10 @@ pub(super) struct Seat {
     pub(super) tick_us: u64,
     /// How far it was when it was last looked at.
     pub(super) known: Option<(Incarnation, Holding)>,
-    /// When it was started again, within the window.
-    restarted_us: VecDeque<u64>,
+    /// When it was started last.
+    pub(super) since_us: u64,
+    /// How often it has been started again.
+    restarts: UsedRestarts,
 }
 
 /// Why a program does not go on.
@@ -38,6 +41,15 @@ pub(super) enum Stopped {
     Paused,
     /// It is at a point, and will be killed there.
     Held,
+}
+
+impl Seat {
+    /// Puts off what cannot happen while the program is stopped.
+    pub(super) fn park(&mut self, deed: Deed) {
+        if !self.parked.contains(&deed) {
+            self.parked.push(deed);
+        }
+    }
 }
 
 impl Seats {
@@ -75,19 +87,8 @@ impl Seats {
     /// After which pause a program is started again, unless it has died too often.
     pub(super) fn restart(&mut self, target: Target, now_us: u64) -> Option<u64> {
         let restarts = self.restarts;
-        let recent = &mut self.of(target).restarted_us;
-        let window_us = micros(restarts.window);
-        while recent
-            .front()
-            .is_some_and(|oldest| now_us - oldest >= window_us)
-        {
-            recent.pop_front();
-        }
-        let others = u32::try_from(recent.len()).unwrap_or(u32::MAX);
-        if others >= restarts.max {
-            return None;
-        }
-        recent.push_back(now_us);
-        Some(micros(restarts.pause(others)))
+        let used = &mut self.of(target).restarts;
+        let pause = used.next(&restarts, Duration::from_micros(now_us));
+        pause.map(micros)
     }
 }

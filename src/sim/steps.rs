@@ -76,9 +76,18 @@ impl<'s, A: Application> Simulation<'_, A> {
                 due_us: self.word_us() + self.word_us() - now_us,
                 until_us,
             },
-            Step::Snapshot { from, wait } => {
-                let initiators = from.clone();
-                self.asking(Request::snapshot(initiators), *wait)
+            Step::Snapshot {
+                from,
+                mode,
+                alignment_timeout,
+                wait,
+            } => {
+                let request = Request::Snapshot {
+                    initiators: from.clone(),
+                    mode: *mode,
+                    alignment_timeout_ms: alignment_timeout.map(|limit| micros(limit) / 1_000),
+                };
+                self.asking(request, *wait)
             }
             Step::Restore { snapshot } => self.asking(Request::Restore(*snapshot), false),
             Step::Kill {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
 use super::{Store, StoreError, paths};
-use crate::check::{Cut, Files, PartState, Verified, VerifiedPart, process_name};
+use crate::check::{PartState, Verified, VerifiedPart, process_name};
 use crate::protocol::cut::Facts;
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::SnapshotId;
@@ -33,36 +33,16 @@ pub async fn verify(
             parts, expected, ..
         } => (parts, expected),
     };
-    let mut parts = Vec::new();
-    let mut facts = Vec::new();
+    let mut looked = Vec::new();
     for stored in stored {
-        let (part, read) = examine(store, topology, &manifest, stored).await?;
-        parts.push(part);
-        facts.push(read);
+        looked.push(examine(store, topology, &manifest, stored).await?);
     }
-    if parts.iter().any(|part| part.state == PartState::Missing) {
+    let mut states = looked.iter().map(|(part, _)| part.state);
+    if states.any(|state| state == PartState::Missing) {
         // A deletion takes the manifest first: what is gone with it is not missing.
         store.manifest(snapshot).await?;
     }
-    let faults = |state: PartState| {
-        let with = parts.iter().filter(move |part| part.state == state);
-        with.filter_map(|part| part.fault.clone())
-            .collect::<Vec<_>>()
-    };
-    let intact = parts.iter().filter(|part| part.state == PartState::Intact);
-    let cut = Cut {
-        topology,
-        fingerprint: manifest.topology,
-        mode: manifest.mode,
-        facts: facts.iter().collect(),
-        expected,
-        files: Files::Read {
-            bytes: intact.map(|part| part.bytes).sum(),
-            missing: faults(PartState::Missing),
-            damaged: faults(PartState::Damaged),
-        },
-    };
-    Ok(Verified::complete(&manifest, &cut, parts))
+    Ok(Verified::complete(topology, &manifest, expected, looked))
 }
 
 /// Looks at one part file, and answers with what was found and what is to be believed.
@@ -74,21 +54,15 @@ async fn examine(
 ) -> Result<(VerifiedPart, Facts), StoreError> {
     let process = process_name(topology, stored.facts.process);
     let path = paths::part(manifest.snapshot, &process);
-    let mut part = VerifiedPart {
-        process: process.clone(),
-        file: path.to_string(),
-        bytes: stored.bytes,
-        state: PartState::Intact,
-        fault: None,
-    };
+    let mut part = VerifiedPart::intact(topology, stored, path.to_string());
     let mut facts = stored.facts.clone();
     match store.get_part(manifest.snapshot, &process).await {
         Err(error) => {
-            part.state = match error {
+            let state = match error {
                 StoreError::Missing { .. } => PartState::Missing,
                 _ => PartState::Damaged,
             };
-            part.fault = Some(error.to_string());
+            part.found(state, error.to_string());
         }
         Ok(file) => {
             let (manifest, stored) = (manifest.clone(), stored.clone());
@@ -104,8 +78,7 @@ async fn examine(
                 Err(error) => Some(error),
             };
             if let Some(fault) = fault {
-                part.state = PartState::Damaged;
-                part.fault = Some(format!("{path}: {fault}"));
+                part.found(PartState::Damaged, format!("{path}: {fault}"));
             }
         }
     }

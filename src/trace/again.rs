@@ -19,6 +19,9 @@ pub struct Replayed {
     pub difference: Option<Difference>,
     /// The snapshots that were taken again, with their parts.
     pub snapshots: Vec<(SnapshotId, Vec<Restored>)>,
+    /// Those that everyone recorded, by a mode whose cuts are not consistent: each state came out
+    /// as it was logged, and together they are nothing that could be taken again.
+    pub inconsistent: Vec<SnapshotId>,
 }
 
 /// Does the events of a generation again, one after the other, by the same machines as the nodes'.
@@ -61,10 +64,14 @@ pub fn replay<A: Application>(
         }
         same += 1;
     }
+    let all = difference.is_none();
     Ok(Replayed {
         events: same,
         difference,
         snapshots: replay.snapshots().collect(),
+        inconsistent: all
+            .then(|| replay.inconsistent().collect())
+            .unwrap_or_default(),
     })
 }
 

@@ -203,7 +203,7 @@ impl<A: Application> World<A> {
     }
 
     /// A node opens a control stream, if there is a collector to take it.
-    fn connect(&mut self, process: ProcessId) {
+    pub fn connect(&mut self, process: ProcessId) {
         if let (Some(machine), true) = (self.process(process), self.collector.is_some()) {
             let place = (process, machine.incarnation());
             let control: &mut Control = self.control.entry(place).or_default();
@@ -214,7 +214,17 @@ impl<A: Application> World<A> {
     }
 
     fn start_collector(&mut self) {
-        if self.collector.is_none() {
+        if self.start_collector_alone() {
+            for process in self.job.topology.processes() {
+                self.connect(process);
+            }
+        }
+    }
+
+    /// Starts the collector, and no node has heard of it yet. Answers whether there was none.
+    pub fn start_collector_alone(&mut self) -> bool {
+        let is_absent = self.collector.is_none();
+        if is_absent {
             self.collectors += 1;
             let Self { job, .. } = self;
             let (topology, application) = (job.topology.clone(), job.application.clone());
@@ -226,10 +236,8 @@ impl<A: Application> World<A> {
             self.carry_out(effects);
             let now_ms = self.now_ms;
             self.collect(CollectorInput::Time { now_ms });
-            for process in self.job.topology.processes() {
-                self.connect(process);
-            }
         }
+        is_absent
     }
 
     fn operate(&mut self, operation: usize, fate: Fate) {

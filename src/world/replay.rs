@@ -3,10 +3,13 @@
 //!
 //! Frames, markers, recordings and parts are the core's own, as on real nodes. What was not traced,
 //! since it decides nothing (when a frame was on the wire), is here as quick as can be. A process
-//! records where the trace says so, by a trigger; so every consistent snapshot is taken by the
-//! rules of `classic`, which from the same cut makes the same states and channel states as any
-//! other. A snapshot that not everyone recorded, or whose cut need not be consistent, is recorded
-//! by each process for itself.
+//! records where the trace says so, by a trigger, and by the rules of `classic`, whatever the mode
+//! was. For where everyone records is the cut, and a consistent cut has one state: what a channel
+//! holds is what was sent on it before the cut and handled behind it. How a mode came by that
+//! (held channels, markers that overtook, a limit that struck) makes no difference to it; only
+//! which of it is the sender's share and which the receiver's, and this is not compared. A
+//! snapshot that not everyone recorded, or whose cut need not be consistent, is recorded by each
+//! process for itself, and of it only the states come out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +44,8 @@ pub struct Replay<A> {
     parts: BTreeMap<SnapshotId, BTreeMap<ProcessId, Restored>>,
     /// Snapshots that everyone recorded, of a mode whose cut is consistent.
     whole: BTreeSet<SnapshotId>,
+    /// Those of the other modes.
+    inconsistent: BTreeSet<SnapshotId>,
     said: Vec<Event>,
     broken: Option<String>,
     own_ids: u64,
@@ -74,6 +79,7 @@ impl<A: Application> Replay<A> {
             let incarnation = Incarnation::new(number);
             Process::new(setup.clone(), settings.clone(), incarnation)
         });
+        let (whole, inconsistent) = recorded(events, setups.len());
         let mut replay = Self {
             generation: events
                 .first()
@@ -83,7 +89,8 @@ impl<A: Application> Replay<A> {
             dialled: Vec::new(),
             captured: BTreeMap::new(),
             parts: BTreeMap::new(),
-            whole: whole(events, setups.len()),
+            whole,
+            inconsistent,
             said: Vec::new(),
             broken: None,
             own_ids: OWN_IDS,
@@ -107,6 +114,11 @@ impl<A: Application> Replay<A> {
         }
         for (channel, hello) in std::mem::take(&mut self.dialled) {
             self.step(channel.to.index(), Input::Dialled(channel, hello));
+        }
+        // A process that is prepared sends, if it handles nothing: what is in its share may be
+        // handled elsewhere before it says that it runs.
+        for index in 0..self.machines.len() {
+            self.flow(index);
         }
     }
 
@@ -164,6 +176,11 @@ impl<A: Application> Replay<A> {
         let all = self.parts.iter();
         let whole = all.filter(|(_, parts)| parts.len() == self.machines.len());
         whole.map(|(&snapshot, parts)| (snapshot, parts.values().cloned().collect()))
+    }
+
+    /// The snapshots that everyone recorded, by a mode whose cuts are not consistent.
+    pub fn inconsistent(&self) -> impl Iterator<Item = SnapshotId> + '_ {
+        self.inconsistent.iter().copied()
     }
 
     /// A process takes its state, and nobody else is to notice.
@@ -262,18 +279,18 @@ impl<A: Application> Replay<A> {
     }
 }
 
-/// The snapshots that every process recorded, and whose cuts are consistent.
-fn whole(events: &[Event], processes: usize) -> BTreeSet<SnapshotId> {
-    let mut recorded: BTreeMap<SnapshotId, usize> = BTreeMap::new();
+/// The snapshots that every process recorded: those whose cuts are consistent, and the others.
+fn recorded(events: &[Event], processes: usize) -> (BTreeSet<SnapshotId>, BTreeSet<SnapshotId>) {
+    let mut recorded: BTreeMap<SnapshotId, (usize, Mode)> = BTreeMap::new();
     for event in events {
-        if let What::Record { snapshot, mode, .. } = event.what
-            && mode.is_consistent()
-        {
-            *recorded.entry(snapshot).or_default() += 1;
+        if let What::Record { snapshot, mode, .. } = event.what {
+            recorded.entry(snapshot).or_insert((0, mode)).0 += 1;
         }
     }
-    let everywhere = recorded
+    recorded.retain(|_, (count, _)| *count == processes);
+    let (whole, others): (Vec<_>, Vec<_>) = recorded
         .into_iter()
-        .filter(|(_, count)| *count == processes);
-    everywhere.map(|(snapshot, _)| snapshot).collect()
+        .partition(|(_, (_, mode))| mode.is_consistent());
+    let ids = |of: Vec<(SnapshotId, _)>| of.into_iter().map(|(id, _)| id).collect();
+    (ids(whole), ids(others))
 }

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used)] // Clippy takes only the tests themselves for tests.
 
 mod audit;
+mod engines;
 mod folder;
 mod running;
+mod stepped;
 
 use std::fs;
 use std::process::Stdio;

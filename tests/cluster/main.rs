@@ -21,6 +21,8 @@ mod overtaking;
 mod own;
 mod parts;
 mod paused;
+#[path = "../peers/files.rs"]
+mod peers;
 mod points;
 mod ran;
 mod running;

@@ -139,6 +139,108 @@ fn a_traced_run_with_a_kill_is_judged_witnessed_and_done_again() {
     assert!(expected.starts_with("message "), "{difference}");
 }
 
+/// A traced job of four snapshots, each by another mode, and the same once more after a kill. Its
+/// channels are so narrow that messages wait in outboxes.
+const MODES: &str = r#"
+timeout = "60s"
+[job]
+processes = ["alice", "bob", "carol"]
+topology = "ring"
+trace = true
+delay = "5ms"
+[job.application]
+name = "bank"
+every_ms = 1
+[job.limits]
+window_messages = 2
+[job.snapshots]
+interval = "0s"
+[[step]]
+do = "wait"
+for = { running = true, time = "200ms" }
+"#;
+
+/// The snapshots, a kill, and the snapshots once more.
+fn steps_of_every_mode() -> String {
+    let modes = [
+        "\"aligned\"",
+        "\"at-least-once\"",
+        "\"unaligned\"",
+        "\"aligned\"\nalignment_timeout = \"0ms\"",
+    ];
+    let taken =
+        modes.map(|mode| format!("[[step]]\ndo = \"snapshot\"\nwait = true\nmode = {mode}\n"));
+    let taken = taken.concat();
+    let kill = "[[step]]\ndo = \"kill\"\nprocess = \"bob\"\n[[step]]\ndo = \"wait\"\n\
+                for = { lost = \"bob\", joined = \"bob\", running = true, time = \"200ms\" }\n";
+    format!("{taken}{kill}{taken}")
+}
+
+#[test]
+fn snapshots_of_every_mode_are_judged_witnessed_and_done_again() {
+    let stage = Stage::new();
+    let text = format!("{MODES}{}", steps_of_every_mode());
+    let ran = stage.run("modes", &text).ok();
+    let snapshots = ran.view["snapshots"].as_array().unwrap();
+    assert_eq!(snapshots.len(), 8, "{ran}");
+    let out = stage.path().join("modes.out");
+    let dir = out.to_str().unwrap();
+    for snapshot in snapshots {
+        let verdicts = snapshot["verdicts"].as_array().unwrap();
+        let of = |name: &str| {
+            let found = verdicts.iter().find(|verdict| verdict["name"] == name);
+            found.expect(name)["holds"].clone()
+        };
+        assert_eq!(of("replayed"), "yes", "{snapshot:#}");
+        let id = snapshot["snapshot"].as_str().unwrap();
+        let witness = stage.ask(&["witness", id, "--dir", dir]);
+        if snapshot["mode"] == "at-least-once" {
+            let why = "there is no such run; at-least-once: not a consistent cut\n";
+            assert_eq!(
+                witness.code,
+                i32::from(snapshot["holds"] == false),
+                "{}",
+                witness.out
+            );
+            assert!(
+                witness.code == 0 || witness.out.ends_with(why),
+                "{}",
+                witness.out
+            );
+        } else {
+            assert_eq!(
+                (witness.code, of("causal")),
+                (0, "yes".into()),
+                "{}",
+                witness.out
+            );
+        }
+    }
+    let replayed = stage.ask(&["replay", dir, "--format", "json"]);
+    assert_eq!(replayed.code, 0, "{}{}", replayed.out, replayed.err);
+    let view = json(&replayed.out);
+    for (generation, first) in view["generations"].as_array().unwrap().iter().zip([1, 5]) {
+        let ids = |numbers: &[u64]| -> Value {
+            let ids = numbers.iter().map(|number| format!("s{}", first + number));
+            ids.collect::<Vec<_>>().into()
+        };
+        assert_eq!(generation["snapshots"], ids(&[0, 2, 3]), "{view:#}");
+        assert_eq!(generation["inconsistent"], ids(&[1]), "{view:#}");
+    }
+    // The restart began with what had been overtaken, and with what had not been handled.
+    let shares = stage.ask(&["show", "s4", "--dir", dir, "--format", "json"]);
+    let channels = json(&shares.out)["channels"].clone();
+    let some = |share: &str| {
+        let mut counts = channels.as_array().unwrap().iter();
+        counts.any(|channel| channel[share].as_u64() > Some(0))
+    };
+    assert!(
+        some("sender_share") && some("receiver_share"),
+        "{channels:#}"
+    );
+    assert_eq!(view["generations"][1]["restored"], "s4");
+}
+
 #[test]
 fn the_papers_example_on_real_processes_never_occurred_and_is_one_swap_away() {
     let stage = Stage::new();

@@ -8,25 +8,16 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod delivered;
+#[allow(dead_code, reason = "the tests of COS 418 run elsewhere")]
+mod files;
 mod raf;
 mod stage;
 mod ticked;
 mod utd;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// A folder of the files; none, with a word about it, where they are not at hand.
-fn peers(folder: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/peers");
-    let peers = std::env::var_os("CUTLINE_PEERS").map_or_else(beside, PathBuf::from);
-    let data = peers.join(folder);
-    if data.is_dir() {
-        return Some(data);
-    }
-    let (data, what) = (data.display(), "CUTLINE_PEERS says where");
-    println!("skipped: there is no folder {data}; {what}");
-    None
-}
+use files::peers;
 
 /// One file of a folder; none, with a word about it, where this copy of the folder lacks it.
 fn file(folder: &Path, name: &str) -> Option<String> {

@@ -83,6 +83,32 @@ fn a_node_that_is_paused_too_long_is_replaced_and_a_shorter_pause_changes_nothin
 }
 
 #[test]
+fn a_node_that_is_paused_joins_no_new_collector_before_it_goes_on() {
+    let begin = [
+        "wait for = { running = true, snapshots = 1 }",
+        "pause process = \"p2\"",
+        "kill process = \"collector\"",
+    ];
+    let with = |rest: &[&str]| bank(&steps(&[&begin[..], rest].concat()));
+    let never = ["wait for = { running = true }; timeout = \"3s\""];
+    run(&with(&never)).fails("not after 3s: everyone running");
+    let resumed = [
+        "wait for = { time = \"3s\" }",
+        "resume process = \"p2\"",
+        "wait for = { joined = \"p2\", running = true }; timeout = \"3s\"",
+        "expect that = { restores = 0, verdicts = \"hold\" }",
+    ];
+    run(&with(&resumed)).ok();
+    // Once it is given up another takes its place, and the job goes back to a snapshot.
+    let replaced = [
+        "wait for = { joined = \"p2\", running = true }; timeout = \"20s\"",
+        "expect that = { restores = 1, verdicts = \"hold\" }",
+    ];
+    let ran = run(&with(&replaced)).ok();
+    assert_eq!(ran.case("nodes replaced while they were there"), 1);
+}
+
+#[test]
 fn a_broken_stream_loses_nothing_and_is_opened_again() {
     let text = steps(&[
         "wait for = { running = true, snapshots = 1 }",

@@ -8,6 +8,8 @@
 
 mod cos418;
 mod faults;
+#[path = "../peers/files.rs"]
+mod peers;
 mod random;
 mod scale;
 mod steps;

@@ -1,6 +1,6 @@
 //! Every step does in virtual time what it does on real processes.
 
-use super::{bank, parsed, run, steps};
+use super::{Ran, bank, parsed, run, steps};
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
@@ -104,6 +104,37 @@ fn a_restore_takes_the_job_back_and_a_restart_waits_until_it_runs() {
         "expect that = { restores = 2, generation = 3, verdicts = \"hold\" }",
     ]);
     run(&bank(&text)).ok();
+}
+
+/// A bank of three whose messages wait in outboxes, and these steps.
+fn slow_bank(text: &str) -> Ran {
+    let job = "timeout = \"60s\"\n[job]\nprocesses = 3\ntopology = \"ring\"\n\
+               [job.application]\nname = \"bank\"\nevery_ms = 1\n\
+               [job.limits]\nwindow_messages = 1\n[job.snapshots]\ninterval = \"0s\"\n";
+    run(&parsed(&format!("{job}{text}")).scenario(None).unwrap())
+}
+
+#[test]
+fn a_snapshot_step_may_name_another_mode_than_the_jobs() {
+    let ran = slow_bank(&steps(&[
+        "snapshot mode = \"aligned\"; wait = true",
+        "snapshot mode = \"unaligned\"; from = \"p2\"; wait = true",
+        "snapshot mode = \"at-least-once\"; wait = true",
+        "snapshot wait = true",
+    ]));
+    assert!(ran.outcome.failures.is_empty(), "{}", ran.story());
+    let modes = ran
+        .outcome
+        .verified
+        .iter()
+        .map(|verified| verified.mode.name());
+    let expected = ["aligned", "unaligned", "at-least-once", "classic"];
+    assert_eq!(modes.collect::<Vec<_>>(), expected);
+    let struck = "sender shares that are not empty in aligned snapshots";
+    assert_eq!(ran.case(struck), 0, "{}", ran.story());
+    let limited = "snapshot mode = \"aligned\"; alignment_timeout = \"0ms\"; wait = true";
+    let ran = slow_bank(&steps(&["wait for = { time = \"1s\" }", limited])).ok();
+    assert!(ran.case(struck) > 0, "{}", ran.story());
 }
 
 #[test]

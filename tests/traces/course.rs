@@ -18,27 +18,7 @@ use cutline::protocol::trace::{Event, Sent, What, checksum};
 use cutline::scenario::Scenario;
 use serde_json::json;
 
-/// The seven tests, with the topology of each.
-const TESTS: [(&str, &str); 7] = [
-    ("2nodes-simple", "2nodes"),
-    ("2nodes-message", "2nodes"),
-    ("3nodes-simple", "3nodes"),
-    ("3nodes-bidirectional-messages", "3nodes"),
-    ("8nodes-sequential-snapshots", "8nodes"),
-    ("8nodes-concurrent-snapshots", "8nodes"),
-    ("10nodes", "10nodes"),
-];
-
-fn folder() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/peers");
-    let peers = std::env::var_os("CUTLINE_PEERS").map_or_else(beside, PathBuf::from);
-    let folder = peers.join("cos418");
-    if folder.join("derived/witness-facts.txt").is_file() {
-        return Some(folder);
-    }
-    eprintln!("skipped: {} is not there", folder.display());
-    None
-}
+use crate::peers::{TESTS, peers};
 
 /// A schedule as events of the processes, in its order.
 struct Schedule {
@@ -197,7 +177,11 @@ fn after(field: &str) -> u64 {
 
 #[test]
 fn the_witnesses_of_the_courses_snapshots_have_the_known_facts() {
-    let Some(folder) = folder() else { return };
+    let folder = peers("cos418");
+    let facts = |folder: &PathBuf| folder.join("derived/witness-facts.txt").is_file();
+    let Some(folder) = folder.filter(facts) else {
+        return;
+    };
     let facts = fs::read_to_string(folder.join("derived/witness-facts.txt")).unwrap();
     let mut known: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in facts.lines().filter(|line| !line.starts_with('#')) {
@@ -205,7 +189,7 @@ fn the_witnesses_of_the_courses_snapshots_have_the_known_facts() {
         known.insert(words.next().unwrap(), words.collect());
     }
     let (mut compared, mut never) = (0, 0);
-    for (test, top) in TESTS {
+    for (test, top, _) in TESTS {
         let schedule = Schedule::read(&folder, test, top);
         let names = std::iter::once((format!("{test}.snap"), 1));
         let numbered = (0..10).map(|number| (format!("{test}{number}.snap"), number + 1));

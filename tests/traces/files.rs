@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use cutline::protocol::application::Application;
 use cutline::protocol::ids::{Generation, Incarnation, ProcessId};
 use cutline::protocol::trace::Event;
 use cutline::trace::{GENERATIONS_MAX, GenerationTrace, TraceError, Traces, Writer, folder};
@@ -12,7 +13,7 @@ use cutline::world::World;
 use crate::stage::{bank, run};
 
 /// Writes what the world's processes did, as their nodes would.
-fn write(directory: &Path, world: &World<cutline::apps::Bank>) {
+pub(crate) fn write<A: Application>(directory: &Path, world: &World<A>) {
     let topology = &world.job().topology;
     for process in topology.processes() {
         let incarnation = Incarnation::new(7);

@@ -5,6 +5,8 @@
 
 mod files;
 mod handmade;
+#[path = "../traces/memory.rs"]
+mod memory;
 mod traced;
 
 use std::fs;

@@ -1,23 +1,21 @@
 //! The two verdicts that are there only where the job is traced.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use cutline::apps::Bank;
 use cutline::check::{Answer, Cut, Files, Logged, Origin, Verdict, Verdicts, judge, replayed};
 use cutline::protocol::Topology;
-use cutline::protocol::collector::{Policy, Request};
+use cutline::protocol::collector::Request;
 use cutline::protocol::cut::Facts;
 use cutline::protocol::ids::{ChannelId, ProcessId, SnapshotId};
-use cutline::protocol::link::Limits;
 use cutline::protocol::mode::Mode;
-use cutline::protocol::process::Settings;
 use cutline::protocol::trace::What;
-use cutline::world::{Job, World};
+use cutline::world::World;
 use serde_json::{Value, json};
 
 use crate::handmade::{Books, S1, Stored};
+use crate::memory::job;
 use crate::{only, only_in_manifest};
 
 #[tokio::test]
@@ -47,31 +45,8 @@ const P2: ProcessId = ProcessId::new(1);
 fn traced() -> World<Bank> {
     let channels = [ChannelId::new(P1, P2), ChannelId::new(P2, P1)];
     let names = vec!["p1".to_owned(), "p2".to_owned()];
-    let mut world = World::new(Job {
-        topology: Arc::new(Topology::new(names, channels).unwrap()),
-        application: "bank".to_owned(),
-        settings: json!({}),
-        seed: 5,
-        process: Settings {
-            limits: Limits::default(),
-            snapshot_timeout_ms: 60_000,
-            trace: true,
-        },
-        policy: Policy {
-            mode: Mode::Classic,
-            alignment_timeout_ms: None,
-            interval_ms: 0,
-            pause_min_ms: 0,
-            timeout_ms: 60_000,
-            open_max: 4,
-            failures_tolerated: 3,
-            fall_back: false,
-            retain: 100,
-            silence_ms: 10_000,
-            initiators: BTreeSet::new(),
-        },
-    })
-    .unwrap();
+    let topology = Topology::new(names, channels).unwrap();
+    let mut world = World::new(job(topology, ("bank", json!({})), 5, true)).unwrap();
     assert!(world.stabilize(1000));
     for turn in 0..200 {
         let choices = world.choices();

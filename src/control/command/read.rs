@@ -3,9 +3,8 @@
 use std::cell::Cell;
 
 use super::{CommandError, Progress, Reply, id};
-use crate::apps::BuiltIn;
 use crate::control::place::Place;
-use crate::control::traces::verdict;
+use crate::control::traces::verdict_of_built_in;
 use crate::control::view::{Format, ListView, ShowView, VerifyView, View as _};
 use crate::job::Job;
 use crate::protocol::ids::SnapshotId;
@@ -152,9 +151,7 @@ pub(in crate::control) async fn verify_all(
                 Ok(verified) => {
                     let judging = (snapshot, verified.generation);
                     let replayed = match verified.outcome {
-                        "complete" => {
-                            verdict::<BuiltIn>(job, job.directory(), store, judging).await
-                        }
+                        "complete" => verdict_of_built_in(job, store, judging).await,
                         _ => None,
                     };
                     judged.push(match replayed {

@@ -73,14 +73,18 @@ impl Schedule {
         Ok(())
     }
 
-    /// The next line, and what to call it.
-    async fn next(&mut self, gates: &Gates, topology: &Topology) -> Option<(String, String)> {
+    /// The next line, and what to call it; or what is wrong with what was picked.
+    async fn next(
+        &mut self,
+        gates: &Gates,
+        topology: &Topology,
+    ) -> Option<(String, Result<String, String>)> {
         match self {
             Self::File(lines) => {
                 let (number, line) = lines.pop_front()?;
-                Some((format!("line {number} of the schedule"), line))
+                Some((format!("line {number} of the schedule: {line}"), Ok(line)))
             }
-            Self::Asked(lines, shown) => {
+            Self::Asked(lines, shown) => loop {
                 *shown = gates.possible();
                 let mut text = String::from("0 step\n");
                 for (number, (process, deed)) in (1..).zip(shown.iter()) {
@@ -93,23 +97,29 @@ impl Schedule {
                     .and_then(|()| out.flush())
                     .ok()?;
                 drop(out);
-                let line = lines.recv().await?;
-                let picked = line.trim().parse::<usize>().ok();
-                let line = match picked {
-                    Some(0) => "step".to_owned(),
-                    Some(number) => match shown.get(number - 1) {
-                        Some((process, deed)) => named(process, *deed, topology),
-                        None => line,
-                    },
-                    None => line,
-                };
-                Some((format!("'{line}'"), line))
-            }
+                let line = lines.recv().await?.trim().to_owned();
+                // An empty line only asks what is possible by now.
+                if !line.is_empty() {
+                    return Some((format!("'{line}'"), picked(line, shown, topology)));
+                }
+            },
         }
     }
 
-    const fn is_asked(&self) -> bool {
+    pub(super) const fn is_asked(&self) -> bool {
         matches!(self, Self::Asked(..))
+    }
+}
+
+/// The line that somebody has picked, by its number or by itself.
+fn picked(line: String, shown: &[(String, Deed)], topology: &Topology) -> Result<String, String> {
+    match line.parse::<usize>() {
+        Err(_) => Ok(line),
+        Ok(0) => Ok("step".to_owned()),
+        Ok(number) => match shown.get(number - 1) {
+            Some((process, deed)) => Ok(named(process, *deed, topology)),
+            None => Err(format!("the list has no number {number}")),
+        },
     }
 }
 
@@ -162,7 +172,7 @@ impl Engine<'_> {
         let topology = self.job.topology();
         let mut steps = self.scenario.steps.as_slice();
         while let Some((what, line)) = schedule.next(gates, topology).await {
-            let done = match read(&line, topology) {
+            let done = match line.and_then(|line| read(&line, topology)) {
                 Err(problem) => Err(problem),
                 Ok(Line::Step) => {
                     let deed = steps.iter().position(|scheduled| scheduled.step.is_deed());
@@ -183,7 +193,7 @@ impl Engine<'_> {
                     let can = gates.possible().into_iter();
                     let can = can.map(|(process, deed)| named(&process, deed, topology));
                     let can = can.collect::<Vec<_>>().join(", ");
-                    return self.fail(format!("{what}: {line}: {problem}; possible are: {can}"));
+                    return self.fail(format!("{what}: {problem}; possible are: {can}"));
                 }
             }
         }

@@ -13,6 +13,7 @@ use crate::control::command::{CommandError, Progress, connect};
 use crate::control::incarnations::{self, Condition as State, OsProcess};
 use crate::control::stop;
 use crate::control::up::chain;
+use crate::control::wanted::WantedSnapshot;
 use crate::control::who::Who;
 use crate::hold::{break_path, held_path, order_path};
 use crate::protocol::ids::{ChannelId, ProcessId};
@@ -36,7 +37,20 @@ impl Engine<'_> {
                     .await
                     .map_err(|error| chain(&CommandError::from(error)))
             }
-            Step::Snapshot { from, wait } => self.snapshot(from, *wait).await,
+            Step::Snapshot {
+                from,
+                mode,
+                alignment_timeout,
+                wait,
+            } => {
+                let limit_ms = alignment_timeout.map(|limit| limit.as_millis());
+                let wanted = WantedSnapshot {
+                    from: self.names(from),
+                    mode: *mode,
+                    alignment_timeout_ms: limit_ms.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX)),
+                };
+                self.snapshot(wanted, *wait).await
+            }
             Step::Kill { targets, at_point } => match at_point {
                 None => self.kill(targets).await,
                 Some(point) => self.kill_at(targets, *point).await,
@@ -71,18 +85,21 @@ impl Engine<'_> {
         connect(self.directory, Progress(&tell)).await
     }
 
-    async fn snapshot(&self, from: &BTreeSet<ProcessId>, wait: bool) -> Result<(), String> {
+    fn names(&self, processes: &BTreeSet<ProcessId>) -> Vec<String> {
         let topology = self.job.topology();
-        let names: Vec<_> = from
+        let names = processes
             .iter()
-            .map(|process| topology.name(*process).to_owned())
-            .collect();
+            .map(|process| topology.name(*process).to_owned());
+        names.collect()
+    }
+
+    async fn snapshot(&self, wanted: WantedSnapshot, wait: bool) -> Result<(), String> {
         let ended = async {
             let mut client = self.client().await?;
             if wait {
-                client.snapshot_to_its_end(names).await.map(Some)
+                client.snapshot_to_its_end(wanted).await.map(Some)
             } else {
-                client.snapshot(names).await.map(|_| None)
+                client.snapshot(wanted).await.map(|_| None)
             }
         };
         match ended

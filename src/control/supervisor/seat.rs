@@ -11,12 +11,12 @@ use crate::control::directory::JobDirectory;
 use crate::control::incarnations::{self, OsProcess};
 use crate::control::logs;
 use crate::control::notice::Programs;
-use crate::control::restarts::Used;
+use crate::job::UsedRestarts;
 
 /// One program's place.
 pub(super) struct Seat<'a> {
     pub(super) member: &'a Member,
-    pub(super) restarts: Used,
+    pub(super) restarts: UsedRestarts,
     pub(super) current: Option<Current>,
     /// When to start it again.
     pub(super) due: Option<Instant>,
@@ -39,7 +39,7 @@ impl<'a> Seat<'a> {
     pub(super) fn of(member: &'a Member) -> Self {
         Self {
             member,
-            restarts: Used::default(),
+            restarts: UsedRestarts::default(),
             current: None,
             due: None,
             has_ended: false,

@@ -126,7 +126,8 @@ pub(super) fn own_code(job: &Job) -> Result<(), String> {
     match job.program() {
         None => Ok(()),
         Some(program) => Err(format!(
-            "the code of application '{}' is in {}: call cutline::control::traces from there",
+            "the code of application '{}' is in {}, not in cutline: a program that has it can \
+             call cutline::control::traces, see docs/trace.md",
             job.application(),
             program.display()
         )),

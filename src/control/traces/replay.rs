@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::generation::{Written, generation, left_text, own_code};
+use super::generation::{Written, generation, left_text};
+use crate::check::inconsistent;
 use crate::control::command::{CommandError, Reply, open};
 use crate::control::place::Place;
 use crate::control::table::{Cell, Colour, Table, Tone};
@@ -13,6 +14,7 @@ use crate::control::view::{Format, View};
 use crate::protocol::application::Application;
 use crate::protocol::cut::Restored;
 use crate::protocol::ids::SnapshotId;
+use crate::protocol::mode::Mode;
 use crate::protocol::topology::Topology;
 use crate::store::{Store, StoreError, read_parts};
 use crate::trace::{Names, Replayed, TraceError, Traces, unlike_stored};
@@ -29,7 +31,6 @@ pub async fn replay<A: Application>(
 ) -> Result<Reply, CommandError> {
     let only = only.map(generation).transpose()?;
     let (job, directory) = place.job()?;
-    own_code(&job).map_err(CommandError::No)?;
     let store = open(&job).await?;
     let topology = job.topology().clone();
     let traces = Traces::open(directory.root(), topology.clone())?;
@@ -93,6 +94,8 @@ struct GenerationView {
     events: usize,
     /// Snapshots that came out as they are stored.
     snapshots: Vec<String>,
+    /// Snapshots whose states came out, but whose cuts are not consistent.
+    inconsistent: Vec<String>,
     left_out: Vec<String>,
     torn: Vec<String>,
 }
@@ -134,6 +137,11 @@ impl ReplayView {
             restored: written.restored().unwrap_or_default().to_string(),
             events: replayed.events,
             snapshots: Vec::new(),
+            inconsistent: replayed
+                .inconsistent
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             left_out,
             torn: written.torn.clone(),
         });
@@ -198,6 +206,11 @@ impl View for ReplayView {
         }
         let mut text = table.render(colour);
         for each in &self.generations {
+            if !each.inconsistent.is_empty() {
+                let (generation, ids) = (&each.generation, each.inconsistent.join(", "));
+                let why = inconsistent(Mode::AtLeastOnce);
+                let _ = writeln!(text, "{generation}: only the states of {ids}: {why}");
+            }
             for left in &each.left_out {
                 let _ = writeln!(text, "{}: {left}", each.generation);
             }

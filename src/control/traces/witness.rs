@@ -5,15 +5,16 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::generation::{Written, left_text, own_code};
-use crate::check::{NoWitness, Recorded, Step, Witness};
+use super::generation::{Written, left_text};
+use crate::check::{NoWitness, Recorded, Step, Witness, inconsistent};
 use crate::control::command::{CommandError, Reply, id, open};
 use crate::control::place::Place;
 use crate::control::table::{Cell, Colour, Table, Tone};
 use crate::control::view::{Format, View};
+use crate::job::Job;
 use crate::protocol::application::Application;
 use crate::protocol::ids::SnapshotId;
-use crate::protocol::topology::Topology;
+use crate::protocol::mode::Mode;
 use crate::store::read_parts;
 use crate::trace::{Traces, described};
 
@@ -29,7 +30,6 @@ pub async fn witness<A: Application>(
 ) -> Result<Reply, CommandError> {
     let snapshot = id(snapshot)?;
     let (job, directory) = place.job()?;
-    own_code(&job).map_err(CommandError::No)?;
     let none = || CommandError::No(format!("{} has no snapshot {snapshot}", job.name()));
     let store = open(&job).await?.ok_or_else(none)?;
     let manifest = store.manifest(snapshot).await?;
@@ -54,7 +54,7 @@ pub async fn witness<A: Application>(
         .await
         .map_err(|error| CommandError::No(format!("the run cannot be done again: {error}")))?;
     let made = made.map_err(|error| no_witness(error, &left))?;
-    let view = WitnessView::new(&topology, job.name(), &made, (&written, left));
+    let view = WitnessView::new(&job, manifest.mode, &made, (&written, left));
     Ok(Reply {
         yes: view.holds,
         text: view.render(format),
@@ -74,6 +74,8 @@ fn no_witness(error: NoWitness, left: &[String]) -> CommandError {
 struct WitnessView {
     job: String,
     snapshot: String,
+    /// How it was taken.
+    mode: Mode,
     generation: String,
     /// How the logged events were put in an order.
     order: &'static str,
@@ -104,11 +106,12 @@ struct StepView {
 
 impl WitnessView {
     fn new(
-        topology: &Topology,
-        job: &str,
+        job: &Job,
+        mode: Mode,
         made: &Witness,
         (written, left_out): (&Written, Vec<String>),
     ) -> Self {
+        let topology = job.topology();
         let steps = |steps: &[Step]| {
             let views = steps.iter().map(|step| StepView {
                 process: topology.name(step.event.process).to_owned(),
@@ -127,8 +130,9 @@ impl WitnessView {
         }
         let snapshot: SnapshotId = made.snapshot;
         Self {
-            job: job.to_owned(),
+            job: job.name().to_owned(),
             snapshot: snapshot.to_string(),
+            mode,
             generation: written.generation.to_string(),
             order: "wall time, causes first",
             holds: made.holds(),
@@ -148,8 +152,8 @@ impl WitnessView {
 
     fn summary(&self, colour: Colour) -> String {
         let mut text = format!(
-            "{} of {}: {} events in the trace (in the order of {}), {} before the cut\n",
-            self.snapshot, self.generation, self.events, self.order, self.before_the_cut
+            "{} of {}, {}: {} events in the trace (in the order of {}), {} before the cut\n",
+            self.snapshot, self.generation, self.mode, self.events, self.order, self.before_the_cut
         );
         let _ = match self.swaps {
             1 => writeln!(
@@ -181,7 +185,13 @@ impl WitnessView {
                  logged one",
                 colour,
             ),
-            false => Tone::Bad.paint("there is no such run: the cut is not consistent", colour),
+            false if self.mode.is_consistent() => {
+                Tone::Bad.paint("there is no such run: the cut is not consistent", colour)
+            }
+            false => {
+                let why = inconsistent(self.mode);
+                Tone::Bad.paint(&format!("there is no such run; {why}"), colour)
+            }
         };
         let _ = writeln!(text, "{judged}");
         text
