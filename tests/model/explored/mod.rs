@@ -34,9 +34,10 @@
 //! - **A frame goes on the wire** when it is in the outbox, where a receiver cannot tell: where
 //!   markers overtake nothing, on a channel that never carries a second message, so that none can
 //!   be packed together; and a marker that has overtaken what there was, with no snapshot to come
-//!   whose own might overtake it. Not on a channel that may break: otherwise a wire loses what it has only with one
-//!   of its ends, and the outbox is lost then too. To arrive later is explored, and that a part is
-//!   complete later, as all its markers must be on the wire, is for it to be stored later.
+//!   whose own might overtake it. Not on a channel that may break: otherwise a wire loses what it
+//!   has only with one of its ends, and the outbox is lost then too. To arrive later is explored,
+//!   and that a part is complete later, as all its markers must be on the wire, is for it to be
+//!   stored later.
 //!
 //! When no fault can strike any more, these too, as nothing can come between or undo them:
 //!
