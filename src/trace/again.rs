@@ -69,9 +69,10 @@ pub fn replay<A: Application>(
         events: same,
         difference,
         snapshots: replay.snapshots().collect(),
-        inconsistent: all
-            .then(|| replay.inconsistent().collect())
-            .unwrap_or_default(),
+        inconsistent: match all {
+            true => replay.inconsistent().collect(),
+            false => Vec::new(),
+        },
     })
 }
 

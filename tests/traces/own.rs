@@ -42,7 +42,7 @@ fn written(directory: &Path) -> Place {
 async fn refused(place: &Place, command: TraceCommand) -> String {
     let progress = Progress(&|_| {});
     let answer: Result<Reply, CommandError> = command.answer(place, Format::Json, progress).await;
-    let error = answer.err().expect("it has not the code");
+    let error = answer.expect_err("it has not the code");
     assert!(error.is_no());
     error.to_string()
 }
