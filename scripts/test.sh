@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change goes in: form, lints, docs, tests, licences, and that
-# nothing is left running. Needs a Rust toolchain and gcc, nothing else; what it can do without is
-# skipped by name. Ends with a line 'N passed, N failed' of tests and other stages together.
+# Everything that must hold before a change goes in: form, lints, docs, tests, wrong protocols
+# that tests must kill, licences, and that nothing is left running. Needs a Rust toolchain and gcc,
+# nothing else; what it can do without is skipped by name. Ends with a line 'N passed, N failed' of
+# tests and other stages together.
 #
 #   scripts/test.sh            all of it
 #   scripts/test.sh --quick    without the long tests, those with 'soak' in their name

@@ -90,7 +90,7 @@ fn a_part_of_another_application_is_refused_by_name() {
 #[test]
 fn a_process_that_handles_slowly_is_not_lost_and_its_snapshots_do_not_wait() {
     let stage = Stage::new();
-    let mut up = stage.up("slow", &job("slow").replace("\"2s\"", "\"500ms\""));
+    let mut up = stage.up("slow", &job("slow").replace("\"2s\"", "\"1s\""));
     up.runs();
     let handled = |up: &Up<'_>| {
         let status = up.ask(&["status", "--format", "json"]).yes().json();
@@ -98,7 +98,7 @@ fn a_process_that_handles_slowly_is_not_lost_and_its_snapshots_do_not_wait() {
     };
     // At three milliseconds each, more than twice as long as silence is borne.
     until("messages that are handled", || {
-        (handled(&up) > 400).then_some(())
+        (handled(&up) > 800).then_some(())
     });
     let complete = up.completes(2);
     let in_channels = complete["quantities"]["parcels"]["in_channels"].as_i64();

@@ -11,79 +11,15 @@ use cutline::protocol::collector::{
 use cutline::protocol::cut::Facts;
 use cutline::protocol::events::{Holding, Join, Order, Report, StoredPart};
 use cutline::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
-use cutline::protocol::records::{Begun, End, LogEntry, Manifest, Outcome, Record, Records};
+use cutline::protocol::records::End;
 use cutline::world::Fate;
 
 use crate::solo::{s, topology};
+use crate::store::Store;
 use crate::worlds::p;
 
 /// How often a driver says the time.
 const TICK_MS: u64 = 50;
-
-/// What the collectors of a job share.
-#[derive(Debug, Default)]
-pub(crate) struct Store {
-    pub(crate) log: BTreeMap<u64, LogEntry>,
-    pub(crate) begun: BTreeMap<SnapshotId, Begun>,
-    pub(crate) manifests: BTreeMap<SnapshotId, Manifest>,
-}
-
-impl Store {
-    fn read(&self) -> Records {
-        let manifest = |id: &SnapshotId| self.manifests.get(id).cloned();
-        let begun = self.begun.iter();
-        Records {
-            log: self.log.values().cloned().collect(),
-            snapshots: begun
-                .map(|(id, begun)| (begun.clone(), manifest(id)))
-                .collect(),
-        }
-    }
-
-    fn create(&mut self, record: &Record, fate: Fate) -> Outcome {
-        if fate == Fate::Failed {
-            return Outcome::Failed("disk full".to_owned());
-        }
-        let stands = match record.clone() {
-            Record::Log(entry) => {
-                let stands = self.log.get(&entry.number).cloned().map(Record::Log);
-                self.log.entry(entry.number).or_insert(entry);
-                stands
-            }
-            Record::Begun(begun) => {
-                let stands = self.begun.get(&begun.snapshot).cloned().map(Record::Begun);
-                self.begun.entry(begun.snapshot).or_insert(begun);
-                stands
-            }
-            Record::Manifest(manifest) => {
-                let stands = self.manifests.get(&manifest.snapshot).cloned();
-                self.manifests.entry(manifest.snapshot).or_insert(*manifest);
-                stands.map(|stands| Record::Manifest(Box::new(stands)))
-            }
-        };
-        match (fate, stands) {
-            (Fate::Unknown, _) => Outcome::Failed("outcome unknown".to_owned()),
-            (_, Some(stands)) => Outcome::Exists(stands),
-            (_, None) => Outcome::Created,
-        }
-    }
-
-    fn delete(&mut self, snapshot: SnapshotId) {
-        self.manifests.remove(&snapshot);
-        self.begun.remove(&snapshot);
-    }
-
-    /// Whether the snapshot is complete, or nothing if it has not ended.
-    pub(crate) fn complete(&self, snapshot: u64) -> Option<bool> {
-        self.manifests.get(&s(snapshot)).map(Manifest::is_complete)
-    }
-
-    /// What the last generation was started from.
-    pub(crate) fn last_origin(&self) -> Option<SnapshotId> {
-        let generations = self.log.values().rev().filter_map(|entry| entry.generation);
-        generations.map(|begun| begun.restored).next()
-    }
-}
 
 /// How a collector's part came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]

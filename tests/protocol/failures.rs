@@ -5,9 +5,10 @@ use cutline::protocol::events::{Holding, Order};
 use cutline::protocol::link::Limits;
 use cutline::world::{Choice, Fate, Fault, Notice};
 
-use crate::desk::{Desk, Over, Store, abort_reason, g};
+use crate::desk::{Desk, Over, abort_reason, g};
 use crate::diary::Conduct;
 use crate::solo::{TIMEOUT_MS, ch, s};
+use crate::store::Store;
 use crate::worlds::{
     STEPS_MAX, assert_exact, job, manifest, p, policy, run_without, snapshot, started,
 };

@@ -5,8 +5,9 @@ use cutline::protocol::events::{Holding, Order};
 use cutline::protocol::ids::Term;
 use cutline::world::Fate;
 
-use crate::desk::{Desk, Over, Store, abort_reason, g, holds};
+use crate::desk::{Desk, Over, abort_reason, g, holds};
 use crate::solo::s;
+use crate::store::Store;
 use crate::worlds::{policy, snapshot};
 
 /// A second collector on the same store, leading.

@@ -26,5 +26,6 @@ mod retention;
 mod sender;
 mod solo;
 mod stops;
+mod store;
 mod windows;
 mod worlds;

@@ -6,8 +6,9 @@ use cutline::protocol::collector::{CollectorInput, Request};
 use cutline::protocol::events::{Holding, Join, Order, Report};
 use cutline::protocol::ids::{Incarnation, JobId};
 
-use crate::desk::{Desk, Store, g, holds};
+use crate::desk::{Desk, g, holds};
 use crate::solo::{s, topology};
+use crate::store::Store;
 use crate::worlds::{p, policy, snapshot};
 
 fn running() -> (Desk, Store) {

@@ -7,8 +7,9 @@ use cutline::protocol::collector::{Announcement, Policy, Request};
 use cutline::protocol::events::Order;
 use cutline::protocol::mode::{MODES, Mode, Taking};
 
-use crate::desk::{Desk, Store, abort_reason};
+use crate::desk::{Desk, abort_reason};
 use crate::solo::s;
+use crate::store::Store;
 use crate::worlds::{p, policy};
 
 /// A snapshot from these, or by default, in this mode.

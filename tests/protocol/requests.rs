@@ -7,9 +7,10 @@ use cutline::protocol::events::{Holding, Order};
 use cutline::protocol::link::Limits;
 use cutline::world::Fate;
 
-use crate::desk::{Desk, Over, Store, g, holds};
+use crate::desk::{Desk, Over, g, holds};
 use crate::diary::Conduct;
 use crate::solo::s;
+use crate::store::Store;
 use crate::worlds::{STEPS_MAX, job, manifest, p, policy, snapshot, started};
 
 fn running(policy: Policy) -> (Desk, Store) {

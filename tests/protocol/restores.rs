@@ -6,8 +6,9 @@ use cutline::protocol::events::{Holding, Order, Report};
 use cutline::protocol::ids::{Incarnation, SnapshotId};
 use cutline::world::Fate;
 
-use crate::desk::{Desk, Over, Store, abort_reason, g, holds};
+use crate::desk::{Desk, Over, abort_reason, g, holds};
 use crate::solo::s;
+use crate::store::Store;
 use crate::worlds::{p, policy, snapshot};
 
 /// A job whose p1 has been lost so often.

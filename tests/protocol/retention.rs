@@ -5,8 +5,9 @@ use cutline::protocol::collector::{Policy, Request};
 use cutline::protocol::events::Holding;
 use cutline::world::Fate;
 
-use crate::desk::{Desk, Store};
+use crate::desk::Desk;
 use crate::solo::s;
+use crate::store::Store;
 use crate::worlds::{policy, snapshot};
 
 fn retaining(retain: u64) -> Policy {

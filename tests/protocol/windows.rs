@@ -7,8 +7,9 @@ use cutline::protocol::collector::{Policy, Request};
 use cutline::protocol::events::{Holding, Order};
 use cutline::world::Fate;
 
-use crate::desk::{Desk, Store, abort_reason, g, holds};
+use crate::desk::{Desk, abort_reason, g, holds};
 use crate::solo::s;
+use crate::store::Store;
 use crate::worlds::{p, policy, snapshot};
 
 /// The low watermark as it was last told.
