@@ -92,6 +92,8 @@ pub enum Notice {
     Announced(Announcement),
     /// The collector wants a node replaced.
     Replace(ProcessId),
+    /// The collector has waited long for a node of this process.
+    Absent(ProcessId),
     /// A node ended, with its reason.
     Failed(ProcessId, String),
 }
@@ -308,6 +310,7 @@ impl<A: Application> World<A> {
                 CollectorEffect::Replace(process, _) => {
                     self.notices.push(Notice::Replace(process));
                 }
+                CollectorEffect::Absent(process) => self.notices.push(Notice::Absent(process)),
                 CollectorEffect::Answer(asker, answer) => {
                     self.answers.insert(asker, answer);
                 }

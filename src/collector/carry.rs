@@ -72,6 +72,10 @@ impl Driver {
                 CollectorEffect::Replace(process, incarnation) => {
                     self.replace(process, incarnation);
                 }
+                CollectorEffect::Absent(process) => {
+                    let process = self.topology.name(process).to_owned();
+                    self.tell_watchers(&JobEvent::Absent { process });
+                }
                 CollectorEffect::Answer(request, answer) => self.asks.answer(request, answer),
                 CollectorEffect::Announce(announcement) => self.announce(announcement),
                 CollectorEffect::Finish => end = Some(End::Finished),

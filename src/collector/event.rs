@@ -92,6 +92,12 @@ pub enum JobEvent {
         /// Its process id on its host, if it ever said so to this collector.
         pid: Option<u32>,
     },
+    /// A process has been without a node for as long as one may be silent: if there is a program
+    /// for it, which may hang, another is to be started in its place.
+    Absent {
+        /// The process.
+        process: String,
+    },
     /// The job has ended as it should.
     Finished,
     /// The job cannot go on.
@@ -190,6 +196,7 @@ impl JobEvent {
             } => {
                 tracing::warn!(process, %incarnation, "is to be replaced");
             }
+            Self::Absent { process } => tracing::warn!(process, "has not joined"),
             Self::Finished => tracing::info!("the job has finished"),
             Self::Ended { reason } => tracing::error!("the job has ended: {reason}"),
         }

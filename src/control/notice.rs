@@ -102,7 +102,10 @@ impl Notice {
         !matches!(
             self,
             Self::Job {
-                event: JobEvent::Joined { .. } | JobEvent::Begun { .. } | JobEvent::Replace { .. },
+                event: JobEvent::Joined { .. }
+                    | JobEvent::Begun { .. }
+                    | JobEvent::Replace { .. }
+                    | JobEvent::Absent { .. },
                 ..
             }
         )
@@ -220,6 +223,7 @@ fn job(f: &mut fmt::Formatter<'_>, event: &JobEvent, verdicts: Option<&Verdicts>
             snapshot,
         } => write!(f, "running generation {generation} from {}", cut(*snapshot)),
         JobEvent::Replace { process, .. } => write!(f, "{process} is to be replaced"),
+        JobEvent::Absent { process } => write!(f, "{process} has not joined"),
         JobEvent::Finished => f.write_str("the job has finished"),
         JobEvent::Ended { reason } => write!(f, "the job has ended: {reason}"),
     }

@@ -56,7 +56,6 @@ async fn connect(root: &Path, follower: &mut Follower<'_>) -> Result<Watch, Clie
     if status.phase == "running" {
         follower.catch_up(status.generation, status.restored).await;
     } else {
-        // A new collector waits for everyone: a node that hangs would keep it waiting for ever.
         follower.waiting.get_or_insert((Instant::now(), PATIENCE));
     }
     Ok(watch)
@@ -67,9 +66,8 @@ struct Follower<'a> {
     store: Option<Store>,
     news: mpsc::Sender<News>,
     tell: &'a dyn Fn(Notice),
-    /// The processes that have joined this collector, and since when we listen to it.
+    /// The processes that have joined this collector.
     joined: BTreeSet<String>,
-    listening: Instant,
     /// The joins that were told, all to the collector of this term.
     joins: BTreeSet<(Term, String, Incarnation)>,
     term: Term,
@@ -90,7 +88,6 @@ impl<'a> Follower<'a> {
             news,
             tell,
             joined: BTreeSet::new(),
-            listening: now,
             joins: BTreeSet::new(),
             term: Term::default(),
             running: Generation::default(),
@@ -101,7 +98,6 @@ impl<'a> Follower<'a> {
 
     /// Nodes may have joined this collector before we did.
     async fn connected(&mut self, status: &JobStatus) {
-        self.listening = Instant::now();
         self.joined.clear();
         self.term = status.term;
         self.joins.retain(|(term, ..)| *term == status.term);
@@ -141,7 +137,6 @@ impl<'a> Follower<'a> {
                     Ok(event) => event,
                     Err(_) => {
                         self.speak_of_waiting();
-                        self.point_out_absent().await;
                         continue;
                     }
                 },
@@ -173,17 +168,6 @@ impl<'a> Follower<'a> {
             processes,
         };
         (self.tell)(waiting.into());
-    }
-
-    /// A collector declares lost only who has joined it. A node that was already hung when this
-    /// collector started never will, so the supervisor must be told by us.
-    async fn point_out_absent(&self) {
-        if self.waiting.is_none() || self.listening.elapsed() < self.job.silence() {
-            return;
-        }
-        for process in self.missing() {
-            let _ = self.news.send(News::Absent(Who::Process(process))).await;
-        }
     }
 
     fn missing(&self) -> Vec<String> {
@@ -229,6 +213,9 @@ impl<'a> Follower<'a> {
                     Some(pid) => News::Replace { who, pid },
                     None => News::Absent(who),
                 });
+            }
+            JobEvent::Absent { process } => {
+                news = Some(News::Absent(Who::Process(process.clone())));
             }
             JobEvent::Finished => news = Some(News::Finished),
             JobEvent::Ended { reason } => news = Some(News::Failed(reason.clone())),

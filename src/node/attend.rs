@@ -84,7 +84,7 @@ pub enum ControlEvent {
     Connected(Uplink),
     /// A word for the machine; with `Prepare`, where every process takes its inputs' streams, in
     /// the order of the processes.
-    Order(Directive, Option<Vec<String>>),
+    Order(Directive, Vec<String>),
     /// A word for the application; to be answered with [`Uplink::command_done`].
     Command {
         /// To be named in the answer.

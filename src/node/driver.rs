@@ -19,7 +19,7 @@ use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::events::{Order, Report};
 use crate::protocol::frame::{Frame, Greeting};
-use crate::protocol::ids::ChannelId;
+use crate::protocol::ids::{ChannelId, Generation};
 use crate::protocol::{Effect, Input, Process};
 
 /// How often the machine is told the time and says what does not press: well below any timeout a
@@ -42,8 +42,9 @@ pub(super) struct Driver<A> {
     trace: TraceFile,
     progress: Arc<Progress>,
     uplink: Option<Uplink>,
-    /// Where each process takes its inputs' streams, as the last `Prepare` said.
-    addresses: Vec<String>,
+    /// Where each process takes its inputs' streams, as the `Prepare` of the newest generation
+    /// said. One of an older may come late, from a collector that leads no more.
+    addresses: (Generation, Vec<String>),
     /// The command whose outcome the machine states next.
     command: Option<u64>,
     effects: Vec<Effect>,
@@ -73,7 +74,7 @@ impl<A: Application> Driver<A> {
             trace,
             progress,
             uplink: None,
-            addresses: Vec::new(),
+            addresses: (Generation::default(), Vec::new()),
             command: None,
             effects: Vec::new(),
             channels: Vec::new(),
@@ -280,11 +281,13 @@ impl<A: Application> Driver<A> {
             }
             ControlEvent::Disconnected => self.uplink = None,
             ControlEvent::Order(directive, addresses) => {
-                if let Some(addresses) = addresses {
-                    self.addresses = addresses;
-                }
                 match directive.order {
-                    Order::Prepare(..) => self.parts.hold().at(Point::Prepared),
+                    Order::Prepare(generation, _) => {
+                        if generation >= self.addresses.0 {
+                            self.addresses = (generation, addresses);
+                        }
+                        self.parts.hold().at(Point::Prepared);
+                    }
                     Order::Trigger(..) => self.tell_time(),
                     _ => {}
                 }
@@ -317,7 +320,7 @@ impl<A: Application> Driver<A> {
         match effect {
             Effect::Write(channel, frame) => self.streams.write(channel, frame),
             Effect::Feedback(channel, feedback) => self.streams.feedback(channel, feedback),
-            Effect::Dial(channel, hello) => match self.addresses.get(channel.to.index()) {
+            Effect::Dial(channel, hello) => match self.addresses.1.get(channel.to.index()) {
                 Some(address) => self.streams.dial(channel, address.clone(), hello),
                 None => tracing::error!(%channel, "no address for the receiver"),
             },

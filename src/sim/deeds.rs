@@ -245,7 +245,6 @@ impl<A: Application> Simulation<'_, A> {
                     self.world.beat(process);
                 }
             }
-            self.give_up_absent();
         }
         self.queue.plan(Planned::Beat, self.beat_us());
     }

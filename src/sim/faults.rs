@@ -88,22 +88,12 @@ impl<A: Application> Simulation<'_, A> {
         }
     }
 
-    /// A collector declares lost only who has joined it. A node that hung already when it was
-    /// started never will: whoever runs the job gives it up, as on real processes.
-    pub(super) fn give_up_absent(&mut self) {
-        let due_us = self
-            .queue
-            .now_us()
-            .saturating_sub(micros(self.job.silence()));
-        let since_us = self.seats.of(Target::Collector).since_us;
-        if self.world.is_running() || due_us == 0 || since_us > due_us {
-            return;
-        }
-        let status = self.world.collector().map(|collector| collector.status());
-        for (process, is_live, ..) in status.into_iter().flat_map(|status| status.processes) {
-            if !is_live && self.seats.node(process).since_us <= due_us {
-                self.replace(process);
-            }
+    /// The collector has waited long for a node of this process. One that has just been started
+    /// may still come: whoever runs the job leaves it, as on real processes.
+    pub(super) fn give_up(&mut self, process: ProcessId) {
+        let up_us = self.queue.now_us() - self.seats.node(process).since_us;
+        if up_us >= micros(self.job.silence()) {
+            self.replace(process);
         }
     }
 

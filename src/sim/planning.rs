@@ -178,6 +178,7 @@ impl<A: Application> Simulation<'_, A> {
             Notice::Refused(..) => self.figures.refused += 1,
             Notice::Announced(announcement) => self.announced(&announcement),
             Notice::Replace(process) => self.replace(process),
+            Notice::Absent(process) => self.give_up(process),
             // Of a node that has ended by itself the crash is heard; a command's is asked for.
             Notice::Failed(_, reason) => self.refusal = Some(reason),
         }

@@ -77,7 +77,7 @@ pub enum NodeSaid {
 pub enum CollectorSaid {
     /// A word for the process machine; with `Prepare`, where every process takes its streams, in
     /// the order of the processes.
-    Order(Directive, Option<Vec<String>>),
+    Order(Directive, Vec<String>),
     /// A word for the application.
     Command {
         /// Told again in the answer.
@@ -218,7 +218,7 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
     type Error = WireError;
 
     fn try_from(word: pb::CollectorWord) -> Result<Self, WireError> {
-        let mut addresses = None;
+        let mut addresses = Vec::new();
         let order = match word
             .word
             .ok_or(WireError::Missing("the collector's word"))?
@@ -241,7 +241,7 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
                 low: SnapshotId::new(ended.low),
             },
             CollectorWord::Prepare(prepare) => {
-                addresses = Some(prepare.addresses);
+                addresses = prepare.addresses;
                 let generation = Generation::new(prepare.generation);
                 Order::Prepare(generation, SnapshotId::new(prepare.snapshot))
             }

@@ -37,7 +37,7 @@ async fn a_job_comes_up_and_says_how_it_stands() {
         let addresses = [0, 1, 2].map(|process| place(ProcessId::new(process)).address);
         let s0 = SnapshotId::new(0);
         let prepare = Order::Prepare(Generation::new(1), s0);
-        assert_eq!(told, Told::Order(prepare, Some(addresses.into())));
+        assert_eq!(told, Told::Order(prepare, addresses.into()));
         assert_eq!(node.runs().await, Generation::new(1));
     }
     // The counters come with the first heartbeat.
@@ -282,7 +282,7 @@ async fn a_stopped_job_ends_for_everyone() {
     assert_eq!(soon(client.stop()).await.unwrap(), SnapshotId::new(1));
     assert_eq!(running.ends().await.unwrap(), Ended::Finished);
     for node in &mut nodes {
-        node.hears(|told| *told == Told::Order(Order::Halt, None))
+        node.hears(|told| *told == Told::Order(Order::Halt, Vec::new()))
             .await;
     }
     event(&mut watch, |event| *event == JobEvent::Finished).await;
@@ -315,7 +315,7 @@ async fn a_job_that_cannot_go_on_ends_for_everyone_with_the_reason() {
     })
     .await;
     for node in &mut nodes {
-        node.hears(|told| *told == Told::Order(Order::Halt, None))
+        node.hears(|told| *told == Told::Order(Order::Halt, Vec::new()))
             .await;
     }
 }

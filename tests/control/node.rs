@@ -27,7 +27,7 @@ pub(crate) const APPLICATION: &str = "bank";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Connected,
-    Order(Order, Option<Vec<String>>),
+    Order(Order, Vec<String>),
     Command(String),
     Disconnected,
 }

@@ -127,7 +127,7 @@ async fn killed_in_a_snapshot(job: &Job, point: Point) -> [Vec<Told>; 3] {
     program.stops(job, point).await;
     let triggered = Order::Trigger(S1, job.policy.mode.into());
     for node in &mut nodes {
-        node.hears(|told| *told == Told::Order(triggered.clone(), None))
+        node.hears(|told| *told == Told::Order(triggered.clone(), Vec::new()))
             .await;
     }
     if point == Point::Notice {

@@ -95,7 +95,7 @@ async fn a_process_that_the_job_does_not_have_is_refused() {
     let mut raw = Raw::open(running.address).await;
     raw.say(join(&job, 3)).await;
     let said = raw.next().await.unwrap();
-    let Some(CollectorSaid::Order(directive, None)) = said else {
+    let Some(CollectorSaid::Order(directive, _)) = said else {
         panic!("there are three processes: {said:?}");
     };
     assert!(matches!(directive.order, Order::Refused(reason) if reason.contains("p4")));
@@ -110,7 +110,7 @@ async fn a_second_claimant_is_dismissed_without_disturbing_the_first() {
     let mut raw = Raw::open(running.address).await;
     raw.say(join(&job, 0)).await;
     let said = raw.next().await.unwrap();
-    let Some(CollectorSaid::Order(directive, None)) = said else {
+    let Some(CollectorSaid::Order(directive, _)) = said else {
         panic!("alice is there already: {said:?}");
     };
     assert!(matches!(directive.order, Order::Refused(reason) if reason.contains("alice")));

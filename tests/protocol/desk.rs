@@ -39,6 +39,7 @@ pub(crate) struct Desk {
     pub(crate) told: Vec<(ProcessId, Incarnation, Order)>,
     pub(crate) dismissed: Vec<(ProcessId, Incarnation, String)>,
     pub(crate) replaced: Vec<(ProcessId, Incarnation)>,
+    pub(crate) absent: Vec<ProcessId>,
     pub(crate) announced: Vec<Announcement>,
     pub(crate) deleted: Vec<SnapshotId>,
     pub(crate) answers: BTreeMap<RequestId, Vec<Result<Answer, String>>>,
@@ -68,6 +69,7 @@ impl Desk {
             told: Vec::new(),
             dismissed: Vec::new(),
             replaced: Vec::new(),
+            absent: Vec::new(),
             announced: Vec::new(),
             deleted: Vec::new(),
             answers: BTreeMap::new(),
@@ -117,6 +119,7 @@ impl Desk {
                 CollectorEffect::Replace(process, incarnation) => {
                     self.replaced.push((process, incarnation));
                 }
+                CollectorEffect::Absent(process) => self.absent.push(process),
                 CollectorEffect::Delete(snapshot) => {
                     self.deleted.push(snapshot);
                     self.pending.push_back(effect);

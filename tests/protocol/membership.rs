@@ -345,6 +345,43 @@ fn a_node_that_another_jobs_collector_has_welcomed_is_refused_whoever_leads_this
 }
 
 #[test]
+fn a_process_whose_node_never_joins_is_pointed_out_again_and_again() {
+    let (_, mut store) = running();
+    let mut second = Desk::new(2, policy(), 2);
+    second.pass(60_000);
+    assert_eq!(second.absent, [], "it does not lead yet");
+    second.settle(&mut store);
+    second.join(2, 1, holds(1));
+    second.pass(4_950);
+    assert_eq!(second.absent, []);
+    second.pass(50);
+    assert_eq!(second.absent, [p(1)]);
+    second.pass(5_000);
+    assert_eq!(second.absent, [p(1), p(1)]);
+    second.join(1, 7, Holding::Nothing);
+    second.obey(&mut store);
+    assert_eq!((second.phase(), second.generation()), ("running", g(2)));
+    second.pass(60_000);
+    assert_eq!(second.absent, [p(1), p(1)]);
+}
+
+#[test]
+fn a_lost_process_is_absent_only_after_its_replacement_had_its_time() {
+    let (mut desk, mut store) = running();
+    desk.gone(1, 1);
+    desk.pass(550);
+    assert_eq!(desk.lost(), [p(1)]);
+    desk.pass(10_000);
+    assert_eq!(desk.absent, [], "before the next generation is on record");
+    desk.settle(&mut store);
+    assert_eq!(desk.replaced, [(p(1), Incarnation::new(1))]);
+    desk.pass(4_950);
+    assert_eq!(desk.absent, []);
+    desk.pass(50);
+    assert_eq!(desk.absent, [p(1)]);
+}
+
+#[test]
 fn a_collector_that_slept_blames_nobody() {
     let (mut desk, mut store) = running();
     desk.join(2, 9, Holding::Nothing);

@@ -321,6 +321,7 @@ impl Stage {
                 Notice::Breach(channel, breach) => format!("breach on {channel}: {breach}"),
                 Notice::Refused(channel, reason) => format!("refused on {channel}: {reason}"),
                 Notice::Replace(process) => format!("{} is to be replaced", name(process)),
+                Notice::Absent(process) => format!("{} has not joined", name(process)),
                 Notice::Failed(process, reason) => format!("{} fails: {reason}", name(process)),
                 Notice::Announced(announcement) => match announcement {
                     Announcement::Joined(process, _) => format!("{} joins", name(process)),

@@ -106,6 +106,7 @@ impl Observed {
             | JobEvent::Warning { .. }
             | JobEvent::Restoring { .. }
             | JobEvent::Replace { .. }
+            | JobEvent::Absent { .. }
             | JobEvent::Finished
             | JobEvent::Ended { .. } => {}
         }

@@ -150,7 +150,7 @@ impl Collector {
         for (process, incarnation) in self.members.overdue(self.now_ms, self.policy.silence_ms) {
             let reason = "this node did not answer in time and was declared lost".to_owned();
             self.refuse(process, incarnation, reason, effects);
-            let claimant = self.members.lose(process);
+            let claimant = self.members.lose(process, self.now_ms);
             effects.push(CollectorEffect::Announce(Announcement::Lost(
                 process,
                 incarnation,
@@ -163,12 +163,20 @@ impl Collector {
         }
         if !matches!(self.phase, Phase::Ending(_) | Phase::Recording(_)) {
             self.replace_lost(effects);
+            self.point_out_absent(effects);
         }
+    }
+
+    /// A node that hung already when this collector began never joins it, and so is never lost.
+    fn point_out_absent(&mut self, effects: &mut Vec<CollectorEffect>) {
+        let absent = self.members.absent(self.now_ms, self.policy.silence_ms);
+        effects.extend(absent.into_iter().map(CollectorEffect::Absent));
     }
 
     /// Asks for other nodes in the place of those lost.
     pub(super) fn replace_lost(&mut self, effects: &mut Vec<CollectorEffect>) {
         for (process, incarnation) in std::mem::take(&mut self.to_replace) {
+            self.members.wait_for(process, self.now_ms);
             effects.push(CollectorEffect::Replace(process, incarnation));
         }
     }

@@ -158,6 +158,7 @@ impl Collector {
         self.term = entry.term;
         self.phase = Phase::Surveying;
         effects.push(CollectorEffect::Lead);
+        self.members.wait_for_absent(self.now_ms);
         if !is(LeavesSnapshotsOpen) {
             self.abort_all("its collector was lost", effects);
         }

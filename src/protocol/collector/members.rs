@@ -42,6 +42,8 @@ pub(super) struct Member {
 pub(super) struct Members {
     members: BTreeMap<ProcessId, Option<Member>>,
     counts: Counts,
+    /// The processes without a node, and since when they are waited for.
+    absent_since_ms: BTreeMap<ProcessId, u64>,
     /// Second claimants of a process, in the order they came, and since when they wait.
     claims: BTreeMap<ProcessId, VecDeque<(Join, u64)>>,
     lost: BTreeMap<ProcessId, VecDeque<Incarnation>>,
@@ -109,11 +111,26 @@ impl Members {
                 .map(|process| (process, None))
                 .collect(),
             counts: Counts::default(),
+            absent_since_ms: BTreeMap::new(),
             claims: topology
                 .processes()
                 .map(|process| (process, VecDeque::new()))
                 .collect(),
             lost: BTreeMap::new(),
+        }
+    }
+
+    /// From now on the processes without a node are waited for.
+    pub(super) fn wait_for_absent(&mut self, now_ms: u64) {
+        let members = self.members.iter();
+        let absent = members.filter(|(_, member)| member.is_none());
+        self.absent_since_ms = absent.map(|(&process, _)| (process, now_ms)).collect();
+    }
+
+    /// Another node of this process is asked for: it has its time to come.
+    pub(super) fn wait_for(&mut self, process: ProcessId, now_ms: u64) {
+        if let Some(since_ms) = self.absent_since_ms.get_mut(&process) {
+            *since_ms = now_ms;
         }
     }
 
@@ -151,6 +168,7 @@ impl Members {
             away_since_ms: None,
         };
         self.change(process, |place| *place = Some(member));
+        self.absent_since_ms.remove(&process);
         admission
     }
 
@@ -234,6 +252,19 @@ impl Members {
         members.collect()
     }
 
+    /// Processes that have been without a node for as long as one may be silent: each is named
+    /// once for each time that this passes.
+    pub(super) fn absent(&mut self, now_ms: u64, silence_ms: u64) -> Vec<ProcessId> {
+        let mut absent = Vec::new();
+        for (&process, since_ms) in &mut self.absent_since_ms {
+            if now_ms - *since_ms >= silence_ms {
+                *since_ms = now_ms;
+                absent.push(process);
+            }
+        }
+        absent
+    }
+
     /// Claimants that have waited in vain.
     pub(super) fn refused_claims(&mut self, now_ms: u64) -> Vec<Join> {
         let mut refused = Vec::new();
@@ -249,9 +280,10 @@ impl Members {
     }
 
     /// The node of this process is lost. Returns a claimant that now has its turn.
-    pub(super) fn lose(&mut self, process: ProcessId) -> Option<Join> {
+    pub(super) fn lose(&mut self, process: ProcessId, now_ms: u64) -> Option<Join> {
         if let Some(member) = self.change(process, Option::take) {
             remember(self.lost.entry(process).or_default(), member.incarnation);
+            self.absent_since_ms.insert(process, now_ms);
         }
         self.claims
             .get_mut(&process)?

@@ -126,6 +126,9 @@ pub enum CollectorEffect {
     Dismiss(ProcessId, Incarnation, Directive),
     /// This incarnation is lost though its program may still exist: start another in its place.
     Replace(ProcessId, Incarnation),
+    /// This process has been without a node for as long as one may be silent: if there is a
+    /// program for it, which may hang, start another in its place. Said again as long as it is so.
+    Absent(ProcessId),
     /// Delete the snapshot: manifest first, then parts, then the begin record. Best effort.
     Delete(SnapshotId),
     /// Answer a user.

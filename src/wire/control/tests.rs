@@ -156,7 +156,10 @@ fn every_order_of_the_collector_comes_through() {
     for order in orders {
         let said = Directive { term, order };
         let word = directive(said.clone(), Vec::new());
-        assert_eq!(through_collector(&word), CollectorSaid::Order(said, None));
+        assert_eq!(
+            through_collector(&word),
+            CollectorSaid::Order(said, Vec::new())
+        );
     }
     let addresses = vec!["a:1".to_owned(), String::new()];
     let order = Order::Prepare(generation, snapshot);
@@ -164,7 +167,7 @@ fn every_order_of_the_collector_comes_through() {
     let word = directive(said.clone(), addresses.clone());
     assert_eq!(
         through_collector(&word),
-        CollectorSaid::Order(said, Some(addresses))
+        CollectorSaid::Order(said, addresses)
     );
     let said = CollectorSaid::Command {
         request: 8,
