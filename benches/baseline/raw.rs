@@ -33,7 +33,7 @@ pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {
 pub(crate) fn receive(listener: &TcpListener, plan: Plan) {
     let (mut stream, _) = listener.accept().unwrap();
     let began = cpu_ns();
-    let mut buffer = vec![0; 4 * BUFFER_BYTES];
+    let mut buffer = vec![0; BUFFER_BYTES];
     let (mut begin, mut end, mut number) = (0, 0, 0);
     while number < plan.messages {
         buffer.copy_within(begin..end, 0);

@@ -9,8 +9,9 @@ use crate::statistics::{median, median_interval, quantile};
 
 /// What the baselines cost per message of 32 bytes, sender and receiver, when the building blocks
 /// were measured on their own. A baseline that costs this much more was disturbed or is badly
-/// made: it would flatter whatever stands beside it, so the run is void.
-const KNOWN_CPU_NS: [(&str, f64); 2] = [("raw", 19.0 + 9.0), ("plain", 156.0 + 117.0)];
+/// made: it would flatter whatever stands beside it. A round that finds one begins anew; a run that
+/// does in most of its rounds is void.
+pub(crate) const KNOWN_CPU_NS: [(&str, f64); 2] = [("raw", 19.0 + 9.0), ("plain", 156.0 + 117.0)];
 const VOID_RATIO: f64 = 1.3;
 
 /// Percent.
@@ -40,6 +41,8 @@ pub(crate) struct Round {
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Measured {
     pub(crate) rounds: Vec<Round>,
+    /// How often a round began anew.
+    pub(crate) disturbed: usize,
     pub(crate) price: Vec<Turn>,
     pub(crate) kills: Vec<Back>,
 }
@@ -100,9 +103,21 @@ impl Finding {
 
 impl Round {
     pub(crate) fn flow(&self, bytes: usize, case: &str) -> Flow {
+        let flow = self.measured(bytes, case);
+        flow.expect("every round measures all")
+    }
+
+    pub(crate) fn measured(&self, bytes: usize, case: &str) -> Option<Flow> {
         let mut flows = self.flows.iter();
         let found = flows.find(|flow| (flow.0, flow.1) == (bytes, case));
-        found.expect("every round measures all").2
+        found.map(|flow| flow.2)
+    }
+
+    /// Whether a baseline costs more than it can if nothing disturbs it. Only baselines are looked
+    /// at: whatever that does to the ratios, it does not flatter cutline.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        let mut known = KNOWN_CPU_NS.iter();
+        known.any(|(case, cpu_ns)| self.flow(32, case).cpu_ns() > cpu_ns * VOID_RATIO)
     }
 }
 
