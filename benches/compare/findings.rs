@@ -56,6 +56,7 @@ pub(crate) struct Finding {
     /// The least and the most of all rounds; of a price, the 95 % confidence interval.
     pub(crate) spread: Option<(f64, f64)>,
     pub(crate) aim: Option<Aim>,
+    /// Unknown where the interval holds the aim.
     pub(crate) reached: Option<bool>,
 }
 
@@ -261,8 +262,11 @@ pub(crate) fn price(turns: &[Turn]) -> Vec<Finding> {
             let mut finding = Finding::of(what, "%", &values);
             finding.spread = median_interval(&values);
             finding.aim = Some(Aim::AtMost(PRICE_MAX));
-            // Reached only if chance does not explain it.
-            finding.reached = finding.spread.map(|(_, most)| most <= PRICE_MAX);
+            // Said only where chance does not explain it.
+            finding.reached = finding.spread.and_then(|(least, most)| {
+                let is_told = most <= PRICE_MAX || least > PRICE_MAX;
+                is_told.then_some(most <= PRICE_MAX)
+            });
             findings.push(finding);
         }
     }

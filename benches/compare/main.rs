@@ -29,7 +29,6 @@ mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::json;
@@ -47,6 +46,9 @@ struct Extent {
     /// Seconds without, with one and with ten snapshots.
     turns: usize,
     kills: usize,
+    /// How often in the run a round may begin anew, about a second each: some minutes in which a
+    /// machine that is shared may come to itself. After that the rounds are taken as they come.
+    disturbed_max: usize,
 }
 
 const WHOLE: Extent = Extent {
@@ -55,13 +57,8 @@ const WHOLE: Extent = Extent {
     snapshots: 15,
     turns: 36,
     kills: 11,
+    disturbed_max: 400,
 };
-
-/// How often in a run a round may begin anew, and the pause before it does: some minutes in which a
-/// machine that is shared may come to itself. After that the rounds are measured as they come, and
-/// the run is void.
-const DISTURBED_MAX: usize = 120;
-const CALM: Duration = Duration::from_secs(1);
 
 /// For seeing that it works: too little to say anything.
 const QUICK: Extent = Extent {
@@ -70,6 +67,7 @@ const QUICK: Extent = Extent {
     snapshots: 5,
     turns: 3,
     kills: 3,
+    disturbed_max: 10,
 };
 
 struct Arguments {
@@ -146,9 +144,8 @@ async fn compare(arguments: &Arguments) -> anyhow::Result<bool> {
     for number in 1..=extent.rounds {
         eprintln!("round {number} of {}", extent.rounds);
         let mut round = begin(baseline)?;
-        while round.is_disturbed() && measured.disturbed < DISTURBED_MAX {
+        while round.is_disturbed() && measured.disturbed < extent.disturbed_max {
             measured.disturbed += 1;
-            tokio::time::sleep(CALM).await;
             round = begin(baseline)?;
         }
         measured.rounds.push(go_on(round, baseline, *extent).await?);

@@ -19,7 +19,7 @@ fn flows(out: &mut String, measured: &Measured) -> std::fmt::Result {
     writeln!(out, "One channel, median of {} rounds\n", rounds.len())?;
     writeln!(
         out,
-        "{:<34}{:>6}{:>14}{:>8}{:>8}{:>22}",
+        "{:<34}{:>6}{:>14}{:>8}{:>8}{:>24}",
         "", "bytes", "M messages/s", "× (a)", "× (b)", "CPU ns, send + receive"
     )?;
     for bytes in SIZES {
@@ -41,7 +41,7 @@ fn flows(out: &mut String, measured: &Measured) -> std::fmt::Result {
             };
             writeln!(
                 out,
-                "{name:<34}{bytes:>6}{:>14.2}{:>8.2}{:>8.2}{:>14.1} + {:>5.1}",
+                "{name:<34}{bytes:>6}{:>14.2}{:>8.2}{:>8.2}{:>16.1} + {:>5.1}",
                 of(&|round| round.flow(bytes, case).messages_per_s) / 1e6,
                 rate("raw"),
                 rate("plain"),
@@ -92,15 +92,16 @@ fn aims(out: &mut String, findings: &[Finding]) -> std::fmt::Result {
     } in findings
     {
         let spread = spread.map(|(least, most)| format!("{least:.2} – {most:.2}"));
+        let reached = match (aim, reached) {
+            (None, _) => "",
+            (Some(_), Some(true)) => "reached",
+            (Some(_), Some(false)) => "MISSED",
+            (Some(_), None) => "not told apart",
+        };
         let aim = match aim {
             Some(Aim::AtLeast(least)) => format!("≥ {least:.2}"),
             Some(Aim::AtMost(most)) => format!("≤ {most:.2}"),
             None => String::new(),
-        };
-        let reached = match reached {
-            Some(true) => "reached",
-            Some(false) => "MISSED",
-            None => "",
         };
         writeln!(
             out,
