@@ -11,6 +11,7 @@ pub mod directory;
 mod gated;
 pub mod incarnations;
 pub mod interrupt;
+pub mod lock;
 pub mod log;
 pub mod logs;
 pub mod notice;

@@ -11,15 +11,19 @@
 //!     pids/<who>.<pid>    every incarnation that may still exist
 //!     hold/, held/        points at which a scenario stops a program: see `hold`
 //!   logs/   one file for each program
+//!   trace/  what happened in its processes, if it is traced
 //! ```
 //!
-//! The exclusive lock is on the directory itself, so that it needs no file of its own, cannot be
-//! left behind, and ends with its holder whatever ends the holder.
+//! A directory that holds anything else, and nothing that says that it is a job's, is not touched:
+//! `--dir` is easily mistyped.
 
-use std::fs::{self, File, TryLockError};
+mod contents;
+
+use std::fs::{self, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::lock::Lock;
 use super::who::Who;
 
 /// What the name of a job's directory ends in.
@@ -49,6 +53,18 @@ pub enum DirectoryError {
     /// The directory that was named is not there.
     #[error("no job directory at {}: 'cutline up' creates it", .0.display())]
     Missing(PathBuf),
+    /// The directory that was named is nothing of ours.
+    #[error(
+        "no job.toml in {}, nor anything of a job that runs: name a job's directory with --dir DIR; \
+         for a job started by hand, name its file with --job FILE", .0.display()
+    )]
+    NoJob(PathBuf),
+    /// The directory has something else in it.
+    #[error(
+        "{} is not empty, and no job's directory: leave it alone, and give the job a new or empty \
+         one with --dir DIR or 'directory' in its file", .0.display()
+    )]
+    Foreign(PathBuf),
     /// Another supervisor has it.
     #[error(
         "{} is in use by {holder}: only one 'cutline up' runs a job; end it with 'cutline down \
@@ -170,22 +186,31 @@ impl JobDirectory {
         self.root.is_dir()
     }
 
-    /// Creates what a supervisor needs. Answers whether the job's directory is new.
+    /// Makes the directory itself, unless it is there. Answers whether it was not.
     ///
     /// # Errors
     /// If the file system says no.
-    pub fn create(&self) -> Result<bool, DirectoryError> {
-        let new = !self.exists();
-        for path in [
-            self.pids(),
-            self.logs(),
-            self.run().join("hold"),
-            self.run().join("held"),
-            self.run().join("break"),
-        ] {
-            fs::create_dir_all(&path).map_err(at(&path))?;
+    pub fn make(&self) -> Result<bool, DirectoryError> {
+        if let Some(parent) = self.root.parent() {
+            fs::create_dir_all(parent).map_err(at(parent))?;
         }
-        Ok(new)
+        match fs::create_dir(&self.root) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(at(&self.root)(error)),
+        }
+    }
+
+    /// Creates what a supervisor needs.
+    ///
+    /// # Errors
+    /// If the file system says no.
+    pub fn create(&self) -> Result<(), DirectoryError> {
+        let folders = contents::RUN_FOLDERS.map(|folder| self.run().join(folder));
+        for path in folders.iter().chain([&self.logs()]) {
+            fs::create_dir_all(path).map_err(at(path))?;
+        }
+        Ok(())
     }
 
     /// Takes the exclusive right to run the job; it lasts until the answer is dropped.
@@ -193,17 +218,13 @@ impl JobDirectory {
     /// # Errors
     /// If somebody else has it (who is in the message), or the directory cannot be opened.
     pub fn lock(&self) -> Result<Lock, DirectoryError> {
-        let directory = File::open(&self.root).map_err(at(&self.root))?;
-        match directory.try_lock() {
-            Ok(()) => Ok(Lock {
-                _directory: directory,
-            }),
-            Err(TryLockError::WouldBlock) => Err(DirectoryError::InUse {
+        Lock::take(&self.root).map_err(|refused| match refused {
+            TryLockError::WouldBlock => DirectoryError::InUse {
                 directory: self.root.clone(),
                 holder: self.holder(),
-            }),
-            Err(TryLockError::Error(source)) => Err(at(&self.root)(source)),
-        }
+            },
+            TryLockError::Error(source) => at(&self.root)(source),
+        })
     }
 
     /// Whether somebody has the exclusive right to run the job.
@@ -217,46 +238,6 @@ impl JobDirectory {
             None => "another cutline, which is just starting or stopping".to_owned(),
         }
     }
-
-    /// Removes what a supervisor that was itself killed has left: an order to stop at a point,
-    /// for one, would stop a program of the next. Whoever calls has taken over already.
-    ///
-    /// # Errors
-    /// If the file system says no.
-    pub fn clear_leftovers(&self) -> Result<(), DirectoryError> {
-        for path in [
-            self.pids(),
-            self.run().join("hold"),
-            self.run().join("held"),
-            self.run().join("break"),
-        ] {
-            fs::remove_dir_all(&path).map_err(at(&path))?;
-            fs::create_dir_all(&path).map_err(at(&path))?;
-        }
-        let address = self.collector_file();
-        match fs::remove_file(&address) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&address)(error)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Removes what is true only while the job runs.
-    ///
-    /// # Errors
-    /// If the file system says no.
-    pub fn clear_run(&self) -> Result<(), DirectoryError> {
-        let run = self.run();
-        match fs::remove_dir_all(&run) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&run)(error)),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The exclusive right to run a job.
-#[derive(Debug)]
-pub struct Lock {
-    _directory: File,
 }
 
 fn is_job(path: &Path) -> bool {
@@ -327,8 +308,8 @@ mod tests {
     fn a_second_lock_is_refused_and_says_who_holds_the_first() {
         let top = tempfile::tempdir().unwrap();
         let directory = JobDirectory::new(top.path().join("bank.cutline"));
-        assert!(directory.create().unwrap());
-        assert!(!directory.create().unwrap());
+        assert!(directory.make().unwrap() && !directory.make().unwrap());
+        directory.create().unwrap();
         let lock = directory.lock().unwrap();
         let this = std::process::id();
         super::super::incarnations::write(&directory.supervisor_file(), this, 0).unwrap();

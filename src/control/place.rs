@@ -36,7 +36,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The directory of the job that is meant.
+    /// The directory of the job that is meant. Where no job file says that it is one, something
+    /// in the directory must.
     ///
     /// # Errors
     /// If there is no such job, or it cannot be told which.
@@ -49,10 +50,13 @@ impl Place {
                 JobDirectory::find(&current)?
             }
         };
-        if directory.exists() {
-            Ok(directory)
-        } else {
-            Err(DirectoryError::Missing(directory.root().to_owned()).into())
+        let root = directory.root().to_owned();
+        if !directory.exists() {
+            return Err(DirectoryError::Missing(root).into());
+        }
+        match self.job.is_some() || directory.is_of_job() {
+            true => Ok(directory),
+            false => Err(DirectoryError::NoJob(root).into()),
         }
     }
 

@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::command::application_refusal;
-use super::directory::{DirectoryError, JobDirectory, Lock};
+use super::directory::{DirectoryError, JobDirectory};
+use super::lock::Lock;
 use super::notice::{self, Notice};
 use super::supervisor::{Ending, Member, Plan, StartError, supervise};
 use super::who::Who;
@@ -53,8 +54,18 @@ pub struct Session {
     job: Job,
     plan: Plan,
     lock: Lock,
-    /// The job's directory was not there before.
-    new: bool,
+    found: Found,
+}
+
+/// What there was of a job's directory when it was locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// Nothing: this session has made it.
+    Nothing,
+    /// The directory, with nothing in it.
+    Empty,
+    /// Something.
+    Filled,
 }
 
 impl Session {
@@ -69,34 +80,40 @@ impl Session {
         }
         let programs = Programs::find(&job)?;
         let directory = JobDirectory::new(job.directory());
-        let new = directory.create()?;
-        let opened = Self::make(&job, &directory);
-        match opened {
-            Ok(lock) => {
-                let plan = plan(&job, &directory, &programs, log_format);
-                Ok(Self {
-                    job,
-                    plan,
-                    lock,
-                    new,
-                })
-            }
+        let (lock, found) = claim(&directory)?;
+        let session = Self {
+            plan: plan(&job, &directory, &programs, log_format),
+            job,
+            lock,
+            found,
+        };
+        match session.write() {
+            Ok(()) => Ok(session),
             Err(error) => {
-                if new {
-                    let _ = fs::remove_dir_all(directory.root());
-                }
+                // The first error is the one that matters.
+                let _ = session.unmake();
                 Err(error.into())
             }
         }
     }
 
-    fn make(job: &Job, directory: &JobDirectory) -> Result<Lock, DirectoryError> {
-        let lock = directory.lock()?;
+    fn write(&self) -> Result<(), DirectoryError> {
+        let directory = &self.plan.directory;
+        directory.create()?;
         let file = directory.running_job_file();
-        fs::write(&file, job.to_toml()).map_err(at(&file))?;
+        fs::write(&file, self.job.to_toml()).map_err(at(&file))?;
         let this = directory.supervisor_file();
         incarnations::write(&this, std::process::id(), 0).map_err(at(&this))?;
-        Ok(lock)
+        Ok(())
+    }
+
+    /// Removes everything that was made for a job that never ran. What others have made stays,
+    /// and nobody else makes anything here while this has the lock.
+    fn unmake(&self) -> Result<(), DirectoryError> {
+        match self.found {
+            Found::Filled => self.plan.directory.clear_run(),
+            found => self.plan.directory.unmake(found == Found::Nothing),
+        }
     }
 
     /// The job runs: from now on this is the job that the directory is of.
@@ -151,18 +168,28 @@ impl Session {
                 unreachable!("watching goes on for as long as it is polled")
             }
         };
-        let unborn = self.new && ending.is_err();
-        let cleared = match unborn {
-            true => fs::remove_dir_all(self.plan.directory.root()).map_err(|source| {
-                let path = self.plan.directory.root().to_owned();
-                DirectoryError::Io { path, source }
-            }),
-            false => self.plan.directory.clear_run(),
+        let cleared = match &ending {
+            Err(_) => self.unmake(),
+            Ok(_) => self.plan.directory.clear_run(),
         };
         let ending = ending?;
         cleared?;
         Ok(ending)
     }
+}
+
+/// Makes the directory, if need be, and takes it; only a job's, or one that is empty.
+fn claim(directory: &JobDirectory) -> Result<(Lock, Found), DirectoryError> {
+    let made = directory.make()?;
+    let lock = directory.lock()?;
+    directory.look()?;
+    let found = match (made, directory.is_empty()?) {
+        (true, true) => Found::Nothing,
+        (false, true) => Found::Empty,
+        // Also where another has come between the making and the locking.
+        (_, false) => Found::Filled,
+    };
+    Ok((lock, found))
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError + '_ {

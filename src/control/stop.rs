@@ -6,8 +6,9 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tokio::time::{Instant, sleep};
 
-use super::directory::{DirectoryError, JobDirectory, Lock};
+use super::directory::{DirectoryError, JobDirectory};
 use super::incarnations::{self, OsProcess};
+use super::lock::Lock;
 
 /// How long a program may take to end by itself: it has streams to close and nothing to save.
 pub const TERM_GRACE: Duration = Duration::from_secs(5);
@@ -131,11 +132,12 @@ impl Down {
 /// whatever its state; then clears the job's `run/`.
 ///
 /// # Errors
-/// If the directory is not there, cannot be cleared, or somebody holds on to it.
+/// If the directory is not there, is no job's, cannot be cleared, or somebody holds on to it.
 pub async fn down(directory: &JobDirectory) -> Result<Down, DirectoryError> {
     if !directory.exists() {
         return Err(DirectoryError::Missing(directory.root().to_owned()));
     }
+    directory.look()?;
     let mut down = Down::default();
     // Read before the supervisor clears them away.
     let before: Vec<_> = recorded(directory);

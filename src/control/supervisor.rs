@@ -19,8 +19,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::directory::Lock;
 use super::incarnations::{self, OsProcess};
+use super::lock::Lock;
 use super::logs;
 use super::notice::{Notice, Programs, how};
 use super::stop;

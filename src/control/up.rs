@@ -130,17 +130,16 @@ pub async fn background(job: &Job, arguments: &[OsString]) -> Result<String, UpE
     let interrupts = Interrupts::listen().map_err(system("listen for signals"))?;
     let directory = JobDirectory::new(job.directory());
     let interrupted = interrupts.shutdown.clone();
-    // Asked here, too, so that a second `up` writes nothing at all.
-    if directory.exists() {
-        directory.lock().map_err(SessionError::Directory)?;
-    }
-    let new = !directory.exists();
+    let made = directory.make().map_err(SessionError::Directory)?;
+    // Asked here, too, so that a second `up`, or one in a wrong place, writes nothing at all.
+    let may = directory.lock().and_then(|_lock| directory.look());
+    may.map_err(SessionError::Directory)?;
     let detached = interrupts
         .during(detach::detach(&directory, arguments, &interrupted))
         .await;
     let detached = detached.map_err(system("start the supervisor in the background"));
-    if new && !matches!(&detached, Ok(detached) if detached.has_run()) {
-        remove(&directory)?;
+    if made && !matches!(&detached, Ok(detached) if detached.has_run()) {
+        remove(&directory).map_err(SessionError::Directory)?;
     }
     let name = job.name();
     let dir = directory.root().display();
@@ -159,14 +158,15 @@ pub async fn background(job: &Job, arguments: &[OsString]) -> Result<String, UpE
     }
 }
 
-/// Removes what was made for a job that never ran.
-fn remove(directory: &JobDirectory) -> Result<(), UpError> {
-    let path = directory.root().to_owned();
-    match std::fs::remove_dir_all(&path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(SessionError::Directory(DirectoryError::Io { path, source }).into())
-        }
-        _ => Ok(()),
+/// Removes what was made for a job that never ran; unless another `up` has come first, and it is
+/// that one's.
+fn remove(directory: &JobDirectory) -> Result<(), DirectoryError> {
+    let Ok(_lock) = directory.lock() else {
+        return Ok(());
+    };
+    match directory.job_file().exists() {
+        true => Ok(()),
+        false => directory.unmake(true),
     }
 }
 
