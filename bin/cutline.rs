@@ -319,17 +319,14 @@ async fn up(
 
 fn print(reply: &Reply, log: &Log) -> ExitCode {
     let mut out = io::stdout().lock();
-    match out
-        .write_all(reply.text.as_bytes())
-        .and_then(|()| out.flush())
-    {
-        Ok(()) => ExitCode::from(u8::from(!reply.yes)),
-        // Whoever read has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
+    let written = out.write_all(reply.text.as_bytes());
+    match written.and_then(|()| out.flush()) {
+        // Whoever read and stopped has read enough: a no stays one.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             log.error(&format!("cannot write the answer: {error}"));
             ExitCode::from(2)
         }
+        _ => ExitCode::from(u8::from(!reply.yes)),
     }
 }
 

@@ -208,20 +208,22 @@ fn a_start_that_fails_says_why_in_one_message_and_leaves_nothing() {
 }
 
 #[test]
-fn a_reader_that_has_read_enough_is_no_error() {
+fn a_reader_that_has_read_enough_is_no_error_and_a_no_stays_one() {
     let folder = Folder::new();
-    let mut child = folder
-        .command(&["check", "bank.toml"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(
-        (output.status.code(), output.stderr.as_slice()),
-        (Some(0), &b""[..])
-    );
+    fs::write(folder.path().join("bad.toml"), format!("{JOB}colour = 3\n")).unwrap();
+    for (file, code) in [("bank.toml", 0), ("bad.toml", 1)] {
+        // A pipe that nobody reads from before anything is written.
+        let (nobody, pipe) = std::io::pipe().unwrap();
+        drop(nobody);
+        let mut command = folder.command(&["check", file]);
+        let child = command.stdout(pipe).stderr(Stdio::piped()).spawn().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), output.stderr.as_slice()),
+            (Some(code), &b""[..]),
+            "{file}"
+        );
+    }
 }
 
 #[test]
