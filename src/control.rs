@@ -9,6 +9,7 @@ pub mod command;
 pub mod detach;
 pub mod directory;
 mod gated;
+mod held_store;
 pub mod incarnations;
 pub mod interrupt;
 pub mod lock;

@@ -75,6 +75,11 @@ impl Store {
         }
     }
 
+    /// The directory it is in, if it is in one.
+    pub fn directory(&self) -> Option<&std::path::Path> {
+        self.objects.root()
+    }
+
     /// The same store with another bound than [`OPERATION_TIMEOUT`].
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {

@@ -152,11 +152,19 @@ pub async fn down(
     progress: Progress<'_>,
 ) -> Result<Reply, CommandError> {
     let directory = place.directory()?;
+    // Before its file goes with `run/`; a job whose file makes no sense can be ended, too.
+    let job = place.job().ok().map(|(job, _)| job);
     let waiting = progress.during(|| "for the job's programs to end".to_owned(), async {
-        stop::down(&directory).await
+        stop::down(&directory, job.as_ref()).await
     });
     let down = waiting.await?;
     let name = directory.root().display();
+    if down.by_hand {
+        return Err(CommandError::No(format!(
+            "{name}: a collector answers that no 'cutline up' has started: the job was started by \
+             hand; end its programs first, or with 'cutline stop --snapshot --dir {name}'"
+        )));
+    }
     if !down.is_whole() {
         let left: Vec<_> = down.others.left.iter().map(u32::to_string).collect();
         let left = left.join(", ");

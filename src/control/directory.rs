@@ -76,6 +76,17 @@ pub enum DirectoryError {
         /// Who has it, as far as that is known.
         holder: String,
     },
+    /// Another supervisor has the store.
+    #[error(
+        "the store {} is in use by {holder}: end that job, or give this one a store of its own \
+         ([store] url in its file)", .store.display()
+    )]
+    StoreInUse {
+        /// The store's directory.
+        store: PathBuf,
+        /// Who has it, as far as that is known.
+        holder: String,
+    },
     /// The file system says no.
     #[error("cannot use {}: {source}", .path.display())]
     Io {

@@ -129,7 +129,7 @@ pub async fn run(
     let tell = |what: &str| log.say("progress", what);
     let before = records(open(&job).await?.as_ref(), Progress(&tell)).await?;
     let observer = Observer::after(&before);
-    let session = Session::open(job.clone(), log.format().name())?;
+    let session = Session::open(job.clone(), log.format().name()).await?;
     let directory = session.directory().clone();
     let engine = Engine {
         scenario,

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::command::application_refusal;
 use super::directory::{DirectoryError, JobDirectory};
+use super::held_store::HeldStore;
 use super::lock::Lock;
 use super::notice::{self, Notice};
 use super::supervisor::{Ending, Member, Plan, StartError, supervise};
@@ -55,6 +56,7 @@ pub struct Session {
     plan: Plan,
     lock: Lock,
     found: Found,
+    store: Option<HeldStore>,
 }
 
 /// What there was of a job's directory when it was locked.
@@ -72,32 +74,38 @@ impl Session {
     /// Makes the job's directory ready for this process to run the job.
     ///
     /// # Errors
-    /// If somebody runs it already, a program is missing, or the file system says no. Nothing is
-    /// left behind then.
-    pub fn open(job: Job, log_format: &str) -> Result<Self, SessionError> {
+    /// If somebody runs it already, or another job on its store, the directory is no job's, a
+    /// program is missing, or the file system says no. Nothing is left behind then.
+    pub async fn open(job: Job, log_format: &str) -> Result<Self, SessionError> {
         if let Some(refusal) = application_refusal(&job) {
             return Err(SessionError::Application(refusal));
         }
         let programs = Programs::find(&job)?;
         let directory = JobDirectory::new(job.directory());
         let (lock, found) = claim(&directory)?;
-        let session = Self {
+        let mut session = Self {
             plan: plan(&job, &directory, &programs, log_format),
             job,
             lock,
             found,
+            store: None,
         };
-        match session.write() {
+        match session.make().await {
             Ok(()) => Ok(session),
             Err(error) => {
-                // The first error is the one that matters.
-                let _ = session.unmake();
+                // Of a directory that had something in it nothing is removed: a job that was
+                // started by hand may run there.
+                if session.found != Found::Filled {
+                    // The first error is the one that matters.
+                    let _ = session.unmake();
+                }
                 Err(error.into())
             }
         }
     }
 
-    fn write(&self) -> Result<(), DirectoryError> {
+    async fn make(&mut self) -> Result<(), DirectoryError> {
+        self.store = HeldStore::take(&self.job, &self.lock).await?;
         let directory = &self.plan.directory;
         directory.create()?;
         let file = directory.running_job_file();
@@ -109,7 +117,7 @@ impl Session {
 
     /// Removes everything that was made for a job that never ran. What others have made stays,
     /// and nobody else makes anything here while this has the lock.
-    fn unmake(&self) -> Result<(), DirectoryError> {
+    pub(super) fn unmake(&self) -> Result<(), DirectoryError> {
         match self.found {
             Found::Filled => self.plan.directory.clear_run(),
             found => self.plan.directory.unmake(found == Found::Nothing),
@@ -168,6 +176,11 @@ impl Session {
                 unreachable!("watching goes on for as long as it is polled")
             }
         };
+        if let Some(store) = &self.store
+            && stop::is_over(&self.plan.directory)
+        {
+            store.sweep().await;
+        }
         let cleared = match &ending {
             Err(_) => self.unmake(),
             Ok(_) => self.plan.directory.clear_run(),

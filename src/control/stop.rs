@@ -6,9 +6,12 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tokio::time::{Instant, sleep};
 
+use super::client::{ClientError, JobClient};
 use super::directory::{DirectoryError, JobDirectory};
+use super::held_store::{self, HeldStore};
 use super::incarnations::{self, OsProcess};
 use super::lock::Lock;
+use crate::job::Job;
 
 /// How long a program may take to end by itself: it has streams to close and nothing to save.
 pub const TERM_GRACE: Duration = Duration::from_secs(5);
@@ -114,12 +117,14 @@ pub struct Down {
     pub supervisor: Option<u32>,
     /// What had to be ended besides: what the supervisor, if any, did not end itself.
     pub others: Ended,
+    /// A collector still answers that no supervisor has started, and so is not ours to end.
+    pub by_hand: bool,
 }
 
 impl Down {
     /// Whether everything is gone.
     pub fn is_whole(&self) -> bool {
-        self.others.left.is_empty()
+        self.others.left.is_empty() && !self.by_hand
     }
 
     /// Whether there was anything to end.
@@ -129,11 +134,12 @@ impl Down {
 }
 
 /// Ends a job: its supervisor, which ends the rest; then every incarnation that is written down,
-/// whatever its state; then clears the job's `run/`.
+/// whatever its state; then sweeps the job's store, as far as the job is known, and clears `run/`.
+/// A job that was started by hand is left as it is.
 ///
 /// # Errors
 /// If the directory is not there, is no job's, cannot be cleared, or somebody holds on to it.
-pub async fn down(directory: &JobDirectory) -> Result<Down, DirectoryError> {
+pub async fn down(directory: &JobDirectory, job: Option<&Job>) -> Result<Down, DirectoryError> {
     if !directory.exists() {
         return Err(DirectoryError::Missing(directory.root().to_owned()));
     }
@@ -147,14 +153,21 @@ pub async fn down(directory: &JobDirectory) -> Result<Down, DirectoryError> {
         end(&[supervisor], SUPERVISOR_GRACE, std::future::pending()).await;
     }
     // Whoever has the lock by now may start programs behind our back.
-    let _lock = lock(directory).await?;
+    let lock = lock(directory).await?;
     let mut left = before;
     left.extend(recorded(directory));
     left.retain(OsProcess::exists);
     left.sort_by_key(|process| process.pid);
     left.dedup();
     down.others = end(&left, TERM_GRACE, std::future::pending()).await;
+    down.by_hand = down.is_whole() && answers(directory, job).await;
     if down.is_whole() {
+        if let Some(job) = job
+            && !held_store::is_missing(job)
+            && let Ok(Some(store)) = HeldStore::take(job, &lock).await
+        {
+            store.sweep().await;
+        }
         directory.clear_run()?;
     }
     Ok(down)
@@ -163,6 +176,22 @@ pub async fn down(directory: &JobDirectory) -> Result<Down, DirectoryError> {
 /// Ends what a supervisor that was itself killed has left behind.
 pub async fn sweep(directory: &JobDirectory) -> Ended {
     end(&recorded(directory), TERM_GRACE, std::future::pending()).await
+}
+
+/// Whether every program that is written down is gone.
+pub(super) fn is_over(directory: &JobDirectory) -> bool {
+    existing(&recorded(directory)).is_empty()
+}
+
+/// Whether the job's collector listens where the directory says; one that is stopped is there,
+/// too. The client waits seconds for it, no longer.
+async fn answers(directory: &JobDirectory, job: Option<&Job>) -> bool {
+    let asking = async { JobClient::connect(directory.root()).await?.status().await };
+    match asking.await {
+        // Another job's may have got the port of one that was killed.
+        Ok(status) => job.is_none_or(|job| job.name() == status.job),
+        Err(error) => matches!(error, ClientError::Silent { .. }),
+    }
 }
 
 fn recorded(directory: &JobDirectory) -> Vec<OsProcess> {

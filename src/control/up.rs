@@ -68,7 +68,7 @@ async fn here(job: Job, log: &Log, is_background: bool) -> Result<String, UpErro
     let interrupts = Interrupts::listen().map_err(taking_over)?;
     let (shutdown, hurry) = (interrupts.shutdown.clone(), interrupts.hurry.clone());
     let name = job.name().to_owned();
-    let session = Session::open(job, log.format().name())?;
+    let session = Session::open(job, log.format().name()).await?;
     let directory = session.directory().root().display().to_string();
     log.say("starting", &format!("starting {name} in {directory}"));
     let first = Cell::new(true);

@@ -31,6 +31,10 @@ impl Objects {
         }
     }
 
+    pub(super) fn root(&self) -> Option<&std::path::Path> {
+        self.root.as_deref()
+    }
+
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
     }

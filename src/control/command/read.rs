@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::{CommandError, Progress, Reply, id};
+use crate::control::held_store::is_missing;
 use crate::control::place::Place;
 use crate::control::traces::verdict_of_built_in;
 use crate::control::view::{Format, ListView, ShowView, VerifyView, View as _};
@@ -22,11 +23,10 @@ pub enum Which {
 
 /// The job's store; none, if it is a directory that is not there yet: opening would create it.
 pub(in crate::control) async fn open(job: &Job) -> Result<Option<Store>, CommandError> {
-    let url = job.store_url();
-    if url.scheme() == "file" && url.to_file_path().is_ok_and(|path| !path.exists()) {
+    if is_missing(job) {
         return Ok(None);
     }
-    Ok(Some(Store::open(url.as_str()).await?))
+    Ok(Some(Store::open(job.store_url().as_str()).await?))
 }
 
 /// Everything that is written down in a store.

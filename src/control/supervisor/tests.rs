@@ -331,7 +331,7 @@ fn down_reaches_stopped_programs_and_those_that_do_not_listen() {
     until("the stop", || {
         processes[0].condition() == Condition::Stopped
     });
-    let down = runtime().block_on(down(&directory)).unwrap();
+    let down = runtime().block_on(down(&directory, None)).unwrap();
     assert_eq!(down.supervisor, None);
     assert_eq!(down.others.ended, [processes[0].pid]);
     assert_eq!(down.others.killed, [processes[1].pid]);
