@@ -5,6 +5,7 @@
 //! and every complete snapshot is read back from the store and judged.
 
 mod conditions;
+mod home;
 mod observed;
 mod outcome;
 mod schedule;
@@ -14,14 +15,14 @@ mod steps;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::path::PathBuf;
+use std::time::Instant;
 
 use futures::future::join_all;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use super::command::{CommandError, Progress, Reply, open, records};
 use super::directory::JobDirectory;
@@ -31,9 +32,10 @@ use super::log::Log;
 use super::notice::Notice;
 use super::session::{Session, SessionError};
 use super::supervisor::Ending;
-use super::view::{Format, View as _};
+use super::view::{Format, VerifyView, View as _};
 use crate::job::Job;
 use crate::scenario::{Scenario, ScenarioError, Scheduled, Step, chains};
+use home::Home;
 use observed::Observer;
 use outcome::{Came, RunView};
 
@@ -58,6 +60,12 @@ pub enum RunError {
     /// Its directory is used already.
     #[error("{} is not empty: a scenario begins with a fresh directory", .0.display())]
     NotEmpty(PathBuf),
+    /// Its store is used already.
+    #[error(
+        "the store {0} is not empty: a scenario begins with an empty one; leave out [store] url, \
+         and it is in the scenario's own directory"
+    )]
+    StoreNotEmpty(Url),
     /// Its directory cannot be looked at.
     #[error("cannot use {}", .path.display())]
     Out {
@@ -120,21 +128,23 @@ pub async fn run(
     schedule: Option<Schedule>,
     log: &Log,
 ) -> Result<Reply, RunError> {
+    // First of all, so that the corrected command finds the directory as it was.
+    if let Some(schedule) = &schedule {
+        let checked = schedule.check(scenario.job.topology());
+        checked.map_err(RunError::Schedule)?;
+    }
     let home = Home::make(options.out.as_deref())?;
     let mut job = scenario.job.clone().with_directory(&home.path);
     if let Some(seed) = options.seed {
         job = job.with_seed(seed);
     }
     let interrupts = Interrupts::listen().map_err(RunError::Signals)?;
-    let tell = |what: &str| log.say("progress", what);
-    let before = records(open(&job).await?.as_ref(), Progress(&tell)).await?;
-    let observer = Observer::after(&before);
-    let session = Session::open(job.clone(), log.format().name()).await?;
-    let directory = session.directory().clone();
+    let (shutdown, hurry) = (interrupts.shutdown.clone(), interrupts.hurry.clone());
+    let observer = Observer::default();
     let engine = Engine {
         scenario,
         job: &job,
-        directory: &directory,
+        directory: &JobDirectory::new(job.directory()),
         log,
         observer: &observer,
         last_deed: Cell::new(Instant::now()),
@@ -142,27 +152,12 @@ pub async fn run(
         failures: RefCell::default(),
         line: Cell::new(0),
     };
-    let seed = job.seed();
-    log.say(
-        "starting",
-        &format!("running {} with seed {seed}", scenario.name),
-    );
-    for note in &scenario.notes {
-        log.say("note", note);
-    }
-    let mut gated = None;
-    if let Some(schedule) = schedule {
-        let checked = schedule.check(job.topology());
-        checked.map_err(RunError::Schedule)?;
-        let gates = Gates::listen(directory.root()).map_err(RunError::Gate)?;
-        gated = Some((gates, schedule));
-    }
-    engine.beside(session, interrupts, gated).await?;
-    let verified = engine.verified().await;
+    let whole = engine.whole(schedule, &shutdown, &hurry);
+    let verified = interrupts.during(whole).await?;
     let kept = options
         .out
         .as_ref()
-        .map(|_| directory.root().display().to_string());
+        .map(|_| engine.directory.root().display().to_string());
     let view = RunView::new(engine.came(), verified, kept);
     Ok(Reply {
         text: view.render(options.format),
@@ -170,16 +165,65 @@ pub async fn run(
     })
 }
 
+/// The work, or word that somebody does not want to wait for it; for work that only reads.
+async fn unless<T>(
+    interrupted: &CancellationToken,
+    work: impl Future<Output = T>,
+) -> Result<T, RunError> {
+    tokio::select! {
+        biased;
+        () = interrupted.cancelled() => Err(RunError::Interrupted),
+        done = work => Ok(done),
+    }
+}
+
 impl Engine<'_> {
+    /// Everything: from the look at the store to the verdicts.
+    async fn whole(
+        &self,
+        schedule: Option<Schedule>,
+        interrupted: &CancellationToken,
+        hurry: &CancellationToken,
+    ) -> Result<Result<Option<VerifyView>, String>, RunError> {
+        unless(interrupted, self.store_is_empty()).await??;
+        let session = Session::open(self.job.clone(), self.log.format().name()).await?;
+        let (name, seed) = (&self.scenario.name, self.job.seed());
+        self.log
+            .say("starting", &format!("running {name} with seed {seed}"));
+        for note in &self.scenario.notes {
+            self.log.say("note", note);
+        }
+        let mut gated = None;
+        if let Some(schedule) = schedule {
+            let gates = Gates::listen(self.directory.root()).map_err(|error| {
+                let _ = session.unmake();
+                RunError::Gate(error)
+            })?;
+            gated = Some((gates, schedule));
+        }
+        self.beside(session, interrupted, hurry, gated).await?;
+        unless(interrupted, self.verified()).await
+    }
+
+    /// A scenario would count, judge and delete what others have in the job's store.
+    async fn store_is_empty(&self) -> Result<(), RunError> {
+        let tell = |what: &str| self.log.say("progress", what);
+        let store = open(self.job).await?;
+        let records = records(store.as_ref(), Progress(&tell)).await?;
+        match records.log.is_empty() && records.snapshots.is_empty() {
+            true => Ok(()),
+            false => Err(RunError::StoreNotEmpty(self.job.store_url())),
+        }
+    }
+
     /// Goes through the scenario while the job runs, then stops the job.
     async fn beside(
         &self,
         session: Session,
-        interrupts: Interrupts,
+        interrupted: &CancellationToken,
+        hurry: &CancellationToken,
         gated: Option<(Gates, Schedule)>,
     ) -> Result<(), RunError> {
-        let interrupted = interrupts.shutdown.clone();
-        let hurry = interrupts.hurry.clone();
         let stop = CancellationToken::new();
         let tell = |notice: Notice| {
             self.observer.hear(&notice);
@@ -194,31 +238,28 @@ impl Engine<'_> {
                 None => std::future::pending().await,
             }
         };
-        let working = async {
-            tokio::pin!(serving);
-            let running = session.run(&stop, &hurry, &tell);
-            tokio::pin!(running);
-            tokio::select! {
-                biased;
-                ended = &mut running => {
-                    self.ended_early(ended?);
-                    return Ok(());
-                }
-                () = interrupted.cancelled() => {}
-                () = self.go(gated) => {}
-                () = &mut serving => {}
+        tokio::pin!(serving);
+        let running = session.run(&stop, hurry, &tell);
+        tokio::pin!(running);
+        tokio::select! {
+            biased;
+            ended = &mut running => {
+                self.ended_early(ended?);
+                return Ok(());
             }
-            stop.cancel();
-            let ended = running.await?;
-            if let Ending::Failed(reason) = ended {
-                self.fail(format!("the job failed: {reason}"));
-            }
-            if interrupted.is_cancelled() {
-                return Err(RunError::Interrupted);
-            }
-            Ok(())
-        };
-        interrupts.during(working).await
+            () = interrupted.cancelled() => {}
+            () = self.go(gated) => {}
+            () = &mut serving => {}
+        }
+        stop.cancel();
+        let ended = running.await?;
+        if let Ending::Failed(reason) = ended {
+            self.fail(format!("the job failed: {reason}"));
+        }
+        match interrupted.is_cancelled() {
+            true => Err(RunError::Interrupted),
+            false => Ok(()),
+        }
     }
 
     fn came(&self) -> Came {
@@ -316,47 +357,6 @@ impl Engine<'_> {
         let first_run = self.observer.seen().first_run;
         if let (Some(at), Some(first_run)) = (scheduled.at, first_run) {
             sleep_until((first_run + at).into()).await;
-        }
-    }
-}
-
-/// The directory of a run; one that nobody named goes away with this.
-struct Home {
-    path: PathBuf,
-    is_kept: bool,
-}
-
-impl Home {
-    fn make(out: Option<&Path>) -> Result<Self, RunError> {
-        let Some(out) = out else {
-            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-            let nanos = since.map_or(0, |since| since.as_nanos());
-            let name = format!("cutline-run-{}-{nanos}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            return Ok(Self {
-                path,
-                is_kept: false,
-            });
-        };
-        match fs::read_dir(out).map(|mut entries| entries.next().is_some()) {
-            Ok(true) => Err(RunError::NotEmpty(out.to_owned())),
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(RunError::Out {
-                path: out.to_owned(),
-                source,
-            }),
-            _ => Ok(Self {
-                path: out.to_owned(),
-                is_kept: true,
-            }),
-        }
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            // Best effort: it is in the system's directory for such things.
-            let _ = fs::remove_dir_all(&self.path);
         }
     }
 }

@@ -102,8 +102,17 @@ fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
     run(&["--engine", "gated", "--schedule", "lost.schedule"])
         .assert_error(&["cannot read lost.schedule"]);
     write(&folder, "wrong.schedule", "step\ntake alice→carol\n");
-    run(&["--engine", "gated", "--schedule", "wrong.schedule"])
-        .assert_error(&["line 2: there is no channel 'alice→carol'"]);
+    run(&[
+        "--engine",
+        "gated",
+        "--schedule",
+        "wrong.schedule",
+        "--out",
+        "kept",
+    ])
+    .assert_error(&["line 2: there is no channel 'alice→carol'"]);
+    // With the line corrected the same command is to be possible.
+    assert!(!folder.path().join("kept").exists());
     let own = format!("program = \"own-node\"\n{JOB}").replace("\"bank\"", "\"own\"");
     write(&folder, "bank.toml", &own);
     run(&["--engine", "sim"]).assert_error(&["has its own program", "take the engine free"]);

@@ -33,24 +33,9 @@ pub(super) struct Observed {
     lost: Vec<(String, Instant)>,
     /// Which process joined, and when that was heard.
     joined: Vec<(String, Instant)>,
-    /// Snapshots that were there before.
-    before: BTreeSet<SnapshotId>,
 }
 
 impl Observer {
-    /// Everything that is in the store when the scenario begins is none of it.
-    pub(super) fn after(records: &Records) -> Self {
-        let ids = records.snapshots.iter().map(|(begun, _)| begun.snapshot);
-        let before = ids.collect();
-        Self {
-            seen: RefCell::new(Observed {
-                before,
-                ..Observed::default()
-            }),
-            news: Notify::new(),
-        }
-    }
-
     /// Something has happened.
     pub(super) fn hear(&self, notice: &Notice) {
         if let Notice::Job { event, .. } = notice {
@@ -63,14 +48,10 @@ impl Observer {
     pub(super) fn read(&self, records: &Records) {
         let mut seen = self.seen.borrow_mut();
         let Observed {
-            complete,
-            aborted,
-            before,
-            ..
+            complete, aborted, ..
         } = &mut *seen;
         for (begun, manifest) in &records.snapshots {
             match manifest {
-                Some(_) if before.contains(&begun.snapshot) => {}
                 Some(manifest) if manifest.is_complete() => drop(complete.insert(begun.snapshot)),
                 Some(_) => drop(aborted.insert(begun.snapshot)),
                 None => {}
