@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // Clippy takes only the tests themselves for tests.
 
 mod audit;
+mod edges;
 mod engines;
 mod folder;
 mod running;

@@ -13,7 +13,7 @@ use crate::folder::{Answer, Folder, JOB};
 /// A condition that a test waits for comes within this, or the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < PATIENCE, "{what} took too long");
@@ -49,13 +49,13 @@ fn supervisor(directory: &Path) -> u32 {
     value["pid"].as_u64().unwrap().try_into().unwrap()
 }
 
-fn signal(pid: u32, signal: nix::sys::signal::Signal) {
+pub(crate) fn signal(pid: u32, signal: nix::sys::signal::Signal) {
     let pid = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
     nix::sys::signal::kill(pid, signal).unwrap();
 }
 
 /// Runs in the background.
-fn up(folder: &Folder) -> PathBuf {
+pub(crate) fn up(folder: &Folder) -> PathBuf {
     let answer = folder.ask(&["up", "bank.toml", "--detach"]);
     assert_eq!(answer.code, 0, "{answer:?}");
     folder.path().join("bank.cutline")
