@@ -55,8 +55,8 @@ pub enum DirectoryError {
     Missing(PathBuf),
     /// The directory that was named is nothing of ours.
     #[error(
-        "no job.toml in {}, nor anything of a job that runs: name a job's directory with --dir DIR; \
-         for a job started by hand, name its file with --job FILE", .0.display()
+        "no job.toml in {}, nor anything of a job that runs: name a job's directory with --dir \
+         DIR; for a job started by hand, name its file with --job FILE", .0.display()
     )]
     NoJob(PathBuf),
     /// The directory has something else in it.

@@ -185,7 +185,7 @@ fn a_store_that_a_running_job_has_is_given_to_no_other() {
     for name in ["bank.toml", "other.toml"] {
         write(&folder, name, &shared);
     }
-    write(&folder, "story.toml", "job = \"bank.toml\"\n");
+    write(&folder, "story.toml", TWO);
     up(&folder);
     assert_eq!(
         folder
