@@ -78,6 +78,9 @@ pub enum CollectorError {
     /// The job cannot go on.
     #[error("the job has ended: {0}")]
     Failed(String),
+    /// Nothing is known of the job, which may well run: another collector may do better.
+    #[error("the store cannot be read: {0}")]
+    Unread(String),
     /// Another collector leads; this one has touched nothing since.
     #[error("another collector leads this job, in term {0}")]
     Fenced(Term),
@@ -157,6 +160,7 @@ pub async fn run(
         End::Finished => Ok(Ended::Finished),
         End::Shutdown => Ok(Ended::Shutdown),
         End::Failed(reason) => Err(CollectorError::Failed(reason)),
+        End::Unread(reason) => Err(CollectorError::Unread(reason)),
         End::Fenced(term) => Err(CollectorError::Fenced(term)),
         End::Unpublished(error) => Err(error.into()),
     }

@@ -318,7 +318,9 @@ impl<A: Application> World<A> {
                     self.notices.push(Notice::Announced(announcement));
                 }
                 CollectorEffect::Finish => self.ended = Some(Ok(())),
-                CollectorEffect::Fail(reason) => self.ended = Some(Err(reason)),
+                CollectorEffect::Fail(reason) | CollectorEffect::Unread(reason) => {
+                    self.ended = Some(Err(reason));
+                }
                 CollectorEffect::Fenced(term) => {
                     self.ended = Some(Err(format!("another collector leads, in term {term}")));
                 }
