@@ -35,7 +35,6 @@ mod value;
 mod write;
 
 pub use crate::name::{COLLECTOR, NAME_BYTES_MAX, decode_name, encode_name};
-pub use check::BUILT_IN;
 pub use graph::{CHANNELS_MAX, Link};
 pub use numbers::MESSAGE_BYTES_CEILING;
 pub use parts::{Parts, Snapshots, Store};

@@ -51,7 +51,7 @@ fn unknown_names_are_refused_with_their_line_and_the_known_ones() {
     refused(
         &GOOD.replace("bank", "banc"),
         5,
-        &["'banc'", "bank, token", "program"],
+        &["'banc'", "bank, token, token-ring, count", "program"],
     );
     refused(
         &GOOD.replace("ring", "torus"),

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::*;
+use crate::apps::BuiltIn;
+use crate::protocol::application::Application as _;
 use crate::protocol::mode::Mode;
 
 pub(super) const GOOD: &str = r#"
@@ -128,6 +130,16 @@ fn every_field_of_a_file_arrives() {
     assert_eq!(job.limits().outbox_bytes_max, 1 << 20);
     assert_eq!(job.limits().recording_bytes_max, 1 << 30);
     assert_eq!(job.restarts().max, 0);
+}
+
+#[test]
+fn every_application_that_comes_along_needs_no_program() {
+    for name in BuiltIn::NAMES {
+        let job = parse(&GOOD.replace("bank", name)).unwrap();
+        assert_eq!((job.application(), job.program()), (name, None));
+        let started = BuiltIn::start(&job.setup(ProcessId::new(0)));
+        assert!(started.is_ok(), "{name}: {started:?}");
+    }
 }
 
 #[test]
