@@ -13,6 +13,10 @@ use crate::protocol::frame::LENGTH_BYTES;
 /// in one, with a few dozen bytes around it.
 pub const MESSAGE_BYTES_CEILING: u64 = 4 * 1024 * 1024 - 1024;
 
+/// What any limit may be. Credits are limits added to what a channel has carried since its
+/// generation began: this is more than any host holds, and far enough from 2^64 for ever.
+const LIMIT_CEILING: u64 = 1 << 48;
+
 /// Snapshots that may be allowed to be open at once: nodes remember each of them.
 const OPEN_CEILING: u64 = 64;
 
@@ -142,6 +146,18 @@ impl Check<'_> {
                     format!("{field} is 0: nothing could pass"),
                     "give at least 1",
                 );
+            }
+        }
+        for (field, value) in [
+            ("limits.window_messages", limits.window_messages),
+            ("limits.window_bytes", limits.window_bytes),
+            ("limits.outbox_bytes", limits.outbox_bytes),
+            ("limits.outbox_bytes_max", limits.outbox_bytes_max),
+            ("limits.recording_bytes_max", limits.recording_bytes_max),
+        ] {
+            if value > LIMIT_CEILING {
+                let problem = format!("{field} = {value} is over 2^48, as good as no limit");
+                self.refuse(field, problem, format!("give at most {LIMIT_CEILING}"));
             }
         }
         if limits.outbox_bytes > limits.outbox_bytes_max {
