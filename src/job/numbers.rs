@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use object_store::ObjectStoreScheme;
-
 use super::check::Check;
 use super::parts::Parts;
 use super::value::unfit;
@@ -100,17 +98,15 @@ impl Check<'_> {
             self.refuse("store.retain", problem, "give at least 1");
         }
         if let Some(url) = &store.url {
-            let remedy = "use a path, file:///… or a bucket such as s3://bucket/prefix";
-            match ObjectStoreScheme::parse(url) {
-                Ok((ObjectStoreScheme::Memory, _)) => {
-                    let problem = format!("store.url {url}: processes do not share memory");
-                    self.refuse("store.url", problem, remedy);
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    let problem = format!("store.url {url} is no store");
-                    self.refuse("store.url", problem, remedy);
-                }
+            let problem = match url.scheme() {
+                "file" if url.to_file_path().is_ok() => None,
+                "file" => Some("is no path on this host"),
+                "memory" => Some("is no store: processes do not share memory"),
+                _ => Some("is no store that this program can open"),
+            };
+            if let Some(problem) = problem {
+                let problem = format!("store.url {url} {problem}");
+                self.refuse("store.url", problem, "use a directory, or file:///…");
             }
         }
         if restarts.window.is_zero() && restarts.max > 0 {

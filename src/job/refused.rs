@@ -257,7 +257,17 @@ fn stores_restarts_and_limits_that_make_no_sense_are_refused_with_the_remedy() {
     refused(
         &with("store", "url = \"flie:///x\""),
         7,
-        &["flie:///x is no store", "s3://"],
+        &["flie:///x is no store", "use a directory"],
+    );
+    for url in ["s3://bucket/prefix", "gs://bucket", "https://host/x"] {
+        let line = format!("url = \"{url}\"");
+        let cannot = format!("{url} is no store that this program can open");
+        refused(&with("store", &line), 7, &[&cannot, "use a directory"]);
+    }
+    refused(
+        &with("store", "url = \"file://host/x\""),
+        7,
+        &["file://host/x is no path on this host", "file:///"],
     );
     refused(
         &with("store", "fall_back = 1"),
