@@ -252,6 +252,7 @@ impl Job {
             application: self.parts.application.clone(),
             settings: serde_json::Value::Object(self.parts.settings.clone()),
             seed: self.parts.seed,
+            message_bytes_max: self.parts.limits.message_bytes_max,
         }
     }
 
