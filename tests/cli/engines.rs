@@ -128,6 +128,13 @@ fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
         let schedule = [engine, &["--schedule", "none.schedule"]].concat();
         run(&schedule).assert_error(&["--schedule is for the engine gated", "--engine gated"]);
     }
+    for engine in ["sim", "free"] {
+        let words = ["only the engine gated", "leave out --engine", "'cutline run'"];
+        let step = folder.ask(&["step", "story.toml", "--engine", engine]);
+        step.assert_error(&words);
+        let step = folder.command(&["step", "story.toml"]).env("CUTLINE_ENGINE", engine).output();
+        Answer::of(&step.unwrap()).assert_error(&words);
+    }
     run(&["--engine", "gated", "--schedule", "lost.schedule"])
         .assert_error(&["cannot read lost.schedule"]);
     write(&folder, "wrong.schedule", "step\ntake alice→carol\n");
