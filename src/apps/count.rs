@@ -404,6 +404,9 @@ mod tests {
         };
         start(1 << 20).unwrap();
         let refusal = start((1 << 20) + 1).unwrap_err();
-        assert!(refusal.0.contains("1048577 bytes, over limits"), "{refusal}");
+        assert!(
+            refusal.0.contains("1048577 bytes, over limits"),
+            "{refusal}"
+        );
     }
 }

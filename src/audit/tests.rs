@@ -110,13 +110,20 @@ fn clocks_and_counts_may_be_as_large_as_they_can_be_written() {
     assert!(audited.holds, "{}", audited.verdicts);
     let causal = audited.verdicts.get("causal").unwrap();
     assert_eq!(causal.holds, Answer::Yes);
-    assert!(causal.evidence.starts_with("18446744073709551616 events"), "{causal:?}");
+    assert!(
+        causal.evidence.starts_with("18446744073709551616 events"),
+        "{causal:?}"
+    );
     let most = "18446744073709551615";
     let sent = |channel: &str, count: &str| format!(r#""sent": {{"{channel}": {count}}}"#);
     let [one, other] = [("alice→bob", "7"), ("bob→alice", "5")];
     let told = [sent(one.0, one.1), sent(other.0, other.1)];
     let more = [sent(one.0, most), sent(other.0, most)];
-    fails(&[(&*told[0], &*more[0]), (&*told[1], &*more[1])], "exact", "missing");
+    fails(
+        &[(&*told[0], &*more[0]), (&*told[1], &*more[1])],
+        "exact",
+        "missing",
+    );
 }
 
 #[test]

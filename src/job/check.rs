@@ -212,11 +212,17 @@ impl Check<'_> {
             ..
         } = self.parts;
         if application.is_empty() {
-            let remedy = format!("give [application] name = \"…\", one of {}", list(BuiltIn::NAMES));
+            let remedy = format!(
+                "give [application] name = \"…\", one of {}",
+                list(BuiltIn::NAMES)
+            );
             self.refuse("application", "the job has no application", remedy);
         } else if program.is_none() && !BuiltIn::NAMES.contains(&application.as_str()) {
             let problem = format!("application '{application}' is not built in");
-            let remedy = format!("use one of {}, or give program = PATH", list(BuiltIn::NAMES));
+            let remedy = format!(
+                "use one of {}, or give program = PATH",
+                list(BuiltIn::NAMES)
+            );
             self.refuse("application.name", problem, remedy);
         }
         let kept = toml::Value::try_from(settings).ok();

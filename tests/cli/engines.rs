@@ -100,7 +100,9 @@ fn without_snapshot(expectation: &str) -> String {
 fn without_a_snapshot_no_engine_finds_it_right_or_calls_its_verdicts_good() {
     for engine in ["sim", "free"] {
         let run = ["run", "story.toml", "--engine", engine];
-        let folder = with(&without_snapshot("verdicts = \"hold\", quantities = { mony = 0 }"));
+        let folder = with(&without_snapshot(
+            "verdicts = \"hold\", quantities = { mony = 0 }",
+        ));
         let answer = folder.ask(&[&run[..], &["--format", "json"]].concat());
         assert_eq!(answer.code, 1, "{answer:?}");
         let failures = json(&answer)["failures"].clone();
@@ -129,10 +131,17 @@ fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
         run(&schedule).assert_error(&["--schedule is for the engine gated", "--engine gated"]);
     }
     for engine in ["sim", "free"] {
-        let words = ["only the engine gated", "leave out --engine", "'cutline run'"];
+        let words = [
+            "only the engine gated",
+            "leave out --engine",
+            "'cutline run'",
+        ];
         let step = folder.ask(&["step", "story.toml", "--engine", engine]);
         step.assert_error(&words);
-        let step = folder.command(&["step", "story.toml"]).env("CUTLINE_ENGINE", engine).output();
+        let step = folder
+            .command(&["step", "story.toml"])
+            .env("CUTLINE_ENGINE", engine)
+            .output();
         Answer::of(&step.unwrap()).assert_error(&words);
     }
     run(&["--engine", "gated", "--schedule", "lost.schedule"])
