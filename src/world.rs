@@ -191,6 +191,7 @@ impl<A: Application> World<A> {
             application: self.job.application.clone(),
             settings: self.job.settings.clone(),
             seed: self.job.seed,
+            message_bytes_max: self.job.process.limits.message_bytes_max,
         }
     }
 
