@@ -280,7 +280,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
         }
         Command::Down => command::down(&place, progress).await?,
         Command::Run(arguments) => run::run(arguments, log).await?,
-        Command::Step(arguments) => run::run(arguments.gated(), log).await?,
+        Command::Step(arguments) => run::run(arguments.gated()?, log).await?,
         Command::Traced(command) => command.answer(&place, format::table(), progress).await?,
         Command::Kill(victim) => command::kill(&place, &victim.who).await?,
         Command::Pause(victim) => command::pause(&place, &victim.who)?,

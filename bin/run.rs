@@ -27,9 +27,9 @@ pub(super) struct RunArguments {
     /// The topology for an .events file.
     #[arg(long, value_name = "X.top")]
     top: Option<PathBuf>,
-    /// What takes it to its end.
-    #[arg(long, value_enum, default_value_t = Engine::Free, env = "CUTLINE_ENGINE")]
-    engine: Engine,
+    /// What takes it to its end; by default, free.
+    #[arg(long, value_enum, env = "CUTLINE_ENGINE")]
+    engine: Option<Engine>,
     /// What is released when, with the engine gated; without it, you are asked.
     #[arg(long, value_name = "FILE")]
     schedule: Option<PathBuf>,
@@ -57,9 +57,19 @@ pub(super) struct RunArguments {
 
 impl RunArguments {
     /// The same, deed by deed.
-    pub(super) fn gated(self) -> Self {
-        let engine = Engine::Gated;
-        Self { engine, ..self }
+    pub(super) fn gated(self) -> anyhow::Result<Self> {
+        if self.engine.is_some_and(|engine| engine != Engine::Gated) {
+            bail!(
+                "step goes deed by deed, which only the engine gated does: leave out --engine and \
+                 CUTLINE_ENGINE, or use 'cutline run'"
+            );
+        }
+        let engine = Some(Engine::Gated);
+        Ok(Self { engine, ..self })
+    }
+
+    fn engine(&self) -> Engine {
+        self.engine.unwrap_or(Engine::Free)
     }
 }
 
@@ -87,13 +97,13 @@ pub(super) async fn run(arguments: RunArguments, log: &Log) -> anyhow::Result<Re
         format: arguments.format.into(),
     };
     let is_for_sim = arguments.seeds.is_some() || arguments.discipline.is_some();
-    if is_for_sim && arguments.engine != Engine::Sim {
+    if is_for_sim && arguments.engine() != Engine::Sim {
         bail!("--seeds and --discipline are for the engine sim: add --engine sim");
     }
-    if arguments.schedule.is_some() && arguments.engine != Engine::Gated {
+    if arguments.schedule.is_some() && arguments.engine() != Engine::Gated {
         bail!("--schedule is for the engine gated: add --engine gated");
     }
-    if arguments.engine != Engine::Sim {
+    if arguments.engine() != Engine::Sim {
         let scenario = load(&arguments)?.scenario(arguments.seed)?;
         let schedule = schedule(&arguments)?;
         return Ok(run::run(&scenario, &options, schedule, log).await?);
@@ -111,7 +121,7 @@ pub(super) async fn run(arguments: RunArguments, log: &Log) -> anyhow::Result<Re
 
 /// Where the releases of a gated job come from.
 fn schedule(arguments: &RunArguments) -> anyhow::Result<Option<Schedule>> {
-    match (&arguments.schedule, arguments.engine) {
+    match (&arguments.schedule, arguments.engine()) {
         (None, Engine::Gated) => Ok(Some(Schedule::asked())),
         (Some(file), Engine::Gated) => {
             let shown = file.display();

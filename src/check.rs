@@ -23,6 +23,7 @@
 mod account;
 mod causal;
 mod exact;
+mod expected;
 mod judge;
 mod order;
 mod replayed;
@@ -32,6 +33,7 @@ mod verified;
 mod witness;
 
 pub use account::{Account, Content, Message, State, judge_account};
+pub use expected::{unless_held, unless_right};
 pub use judge::{Cut, Files, Totals, judge, judge_manifest, totals};
 pub(crate) use judge::{inconsistent, process_name};
 pub use order::{Left, Logged, Order, linearise};

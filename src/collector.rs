@@ -34,12 +34,14 @@ pub(crate) use event::text;
 pub use event::{Complete, JobEvent, Total};
 
 use crate::hold::Hold;
+use crate::program::{DescriptorsError, allow_sockets};
 use crate::protocol::Topology;
 use crate::protocol::collector::{Collector, Policy};
 use crate::protocol::ids::Term;
 use crate::store::{Store, StoreError};
 
 use address::Publisher;
+use connection::connections_max;
 use driver::{Driver, End};
 use happening::HAPPENINGS_MAX;
 use serving::Serving;
@@ -78,6 +80,9 @@ pub enum CollectorError {
     /// The job cannot go on.
     #[error("the job has ended: {0}")]
     Failed(String),
+    /// Nothing is known of the job, which may well run: another collector may do better.
+    #[error("the store cannot be read: {0}")]
+    Unread(String),
     /// Another collector leads; this one has touched nothing since.
     #[error("another collector leads this job, in term {0}")]
     Fenced(Term),
@@ -93,6 +98,9 @@ pub enum CollectorError {
         #[source]
         source: io::Error,
     },
+    /// It may not have as many connections as its job has nodes.
+    #[error(transparent)]
+    Descriptors(#[from] DescriptorsError),
     /// Nobody would find it.
     #[error(transparent)]
     Address(#[from] AddressError),
@@ -127,6 +135,11 @@ pub async fn run(
     };
     let address = listener.local_addr().map_err(no_socket)?;
     guard(address, config.insecure)?;
+    let processes = config.topology.processes().len();
+    let connections = connections_max(processes);
+    allow_sockets(connections, || {
+        format!("the collector's {processes} nodes and those who ask")
+    })?;
     let store = Store::open(config.store.as_str()).await?;
     let (happenings, inbox) = mpsc::channel(HAPPENINGS_MAX);
     let serving = Serving::start(listener, Arc::clone(&config.topology), happenings);
@@ -157,6 +170,7 @@ pub async fn run(
         End::Finished => Ok(Ended::Finished),
         End::Shutdown => Ok(Ended::Shutdown),
         End::Failed(reason) => Err(CollectorError::Failed(reason)),
+        End::Unread(reason) => Err(CollectorError::Unread(reason)),
         End::Fenced(term) => Err(CollectorError::Fenced(term)),
         End::Unpublished(error) => Err(error.into()),
     }

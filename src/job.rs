@@ -35,7 +35,6 @@ mod value;
 mod write;
 
 pub use crate::name::{COLLECTOR, NAME_BYTES_MAX, decode_name, encode_name};
-pub use check::BUILT_IN;
 pub use graph::{CHANNELS_MAX, Link};
 pub use numbers::MESSAGE_BYTES_CEILING;
 pub use parts::{Parts, Snapshots, Store};
@@ -253,6 +252,7 @@ impl Job {
             application: self.parts.application.clone(),
             settings: serde_json::Value::Object(self.parts.settings.clone()),
             seed: self.parts.seed,
+            message_bytes_max: self.parts.limits.message_bytes_max,
         }
     }
 

@@ -21,5 +21,6 @@ mod outlet;
 mod socket;
 mod tasks;
 
+pub use inbound::SPARE_CONNECTIONS;
 pub use streams::{Event, Streams};
 pub use tasks::Timing;

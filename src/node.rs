@@ -29,7 +29,8 @@ use url::Url;
 pub use program::{NodeArguments, main};
 
 use crate::hold::Hold;
-use crate::net::{Streams, Timing};
+use crate::net::{SPARE_CONNECTIONS, Streams, Timing};
+use crate::program::{DescriptorsError, allow_sockets};
 use crate::protocol::Process;
 use crate::protocol::application::{Application, Refusal, Setup};
 use crate::protocol::ids::Incarnation;
@@ -82,6 +83,9 @@ pub enum NodeError {
     /// The listener has no address.
     #[error("cannot use the listener")]
     Listener(#[source] std::io::Error),
+    /// It may not have as many connections as its process has channels.
+    #[error(transparent)]
+    Descriptors(#[from] DescriptorsError),
     /// Whoever releases the deeds of the job cannot be reached.
     #[error("cannot reach the gate in the job's directory")]
     Gate(#[source] std::io::Error),
@@ -100,6 +104,7 @@ pub async fn run<A: Application>(
     shutdown: CancellationToken,
 ) -> Result<(), NodeError> {
     let address: SocketAddr = listener.local_addr().map_err(NodeError::Listener)?;
+    let inputs = allow_channels(&config.setup)?;
     let incarnation = Incarnation::new(random());
     let process = Process::<A>::new(config.setup.clone(), config.settings, incarnation)?;
     let store = Store::open(config.store.as_str()).await?;
@@ -137,7 +142,7 @@ pub async fn run<A: Application>(
         delay: config.delay,
         ..Timing::default()
     };
-    let streams = Streams::with_timing(listener, &ending, timing);
+    let streams = Streams::with_timing(listener, inputs, &ending, timing);
     let driver = Driver::new(process, streams, gate, parts, trace, progress);
     // A task like those of its streams: each wakeup of the runtime's outermost future costs a
     // system call.
@@ -149,6 +154,18 @@ pub async fn run<A: Application>(
     // The stream's last words; bounded by its own attempt's time.
     let _ = attend.await;
     outcome
+}
+
+/// Makes sure that every channel of the process can have its connection; the number of inputs.
+fn allow_channels(setup: &Setup) -> Result<usize, DescriptorsError> {
+    let (topology, process) = (&setup.topology, setup.process);
+    let inputs = topology.inputs(process).len();
+    let channels = inputs + topology.outputs(process).len();
+    allow_sockets(channels + SPARE_CONNECTIONS, || {
+        let name = topology.name(process);
+        format!("the {channels} channels of {name} and those who dial again")
+    })?;
+    Ok(inputs)
 }
 
 /// Where peers find the listener: port 0 of what is advertised stands for the listener's own.

@@ -1,4 +1,7 @@
-//! What every program of cutline does alike: logs, the runtime, and ending when asked to.
+//! What every program of cutline does alike: logs, the runtime, room for its sockets, and ending
+//! when asked to.
+
+mod descriptors;
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -8,6 +11,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
+
+pub use descriptors::{DescriptorsError, allow_sockets};
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -219,7 +219,7 @@
 //!   outboxes go to the front. A marker that carries all of T strikes at its receiver.
 //! - **One at a time.** Only classic snapshots overlap, and only with one another. Else a newer one
 //!   ends the older, at the collector and at every process; that is no failure. Periodic ones wait
-//!   for the one before instead.
+//!   for the one before instead, and so does every one where only one may be open.
 //!
 //! **Why aligned and unaligned cuts are consistent.** An aligned process handles nothing from
 //! behind a marker before it has recorded; an unaligned one has recorded as soon as the marker is

@@ -190,9 +190,10 @@ pub enum Expectation {
     Restores(Bound),
     /// The generation the job is in.
     Generation(Bound),
-    /// Every verdict holds on every complete snapshot.
+    /// Every verdict holds on every complete snapshot, of which there is one.
     Verdicts,
     /// Every complete snapshot holds so much of each of these, in states and channels together.
+    /// There is one, and each of these is known to one.
     Quantities(BTreeMap<String, i64>),
 }
 

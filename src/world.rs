@@ -191,6 +191,7 @@ impl<A: Application> World<A> {
             application: self.job.application.clone(),
             settings: self.job.settings.clone(),
             seed: self.job.seed,
+            message_bytes_max: self.job.process.limits.message_bytes_max,
         }
     }
 
@@ -318,7 +319,9 @@ impl<A: Application> World<A> {
                     self.notices.push(Notice::Announced(announcement));
                 }
                 CollectorEffect::Finish => self.ended = Some(Ok(())),
-                CollectorEffect::Fail(reason) => self.ended = Some(Err(reason)),
+                CollectorEffect::Fail(reason) | CollectorEffect::Unread(reason) => {
+                    self.ended = Some(Err(reason));
+                }
                 CollectorEffect::Fenced(term) => {
                     self.ended = Some(Err(format!("another collector leads, in term {term}")));
                 }

@@ -46,7 +46,7 @@ pub(crate) fn feedback(handled: u64, bytes: u64) -> Feedback {
 pub(crate) fn streams(listener: TcpListener) -> Streams {
     listener.set_nonblocking(true).unwrap();
     let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-    Streams::new(listener, &CancellationToken::new())
+    Streams::new(listener, 1, &CancellationToken::new())
 }
 
 pub(crate) fn send(address: SocketAddr, plan: Plan) -> Sent {

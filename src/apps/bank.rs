@@ -57,7 +57,8 @@ struct State {
     received: u64,
     /// Messages that are no transfers. They carry no money, so ignoring them loses none.
     malformed: u64,
-    /// Transfers over the job's `message_bytes_max`; the account then pays no more by itself.
+    /// Transfers that were refused; the account then pays no more by itself. It does not come to
+    /// that: settings whose messages are too long for the job are refused at the start.
     refused: u64,
 }
 
@@ -86,8 +87,16 @@ impl Bank {
             let refusal = format!("padding of bank must be at most {PADDING_MAX}");
             return Err(Refusal(refusal));
         }
+        form::check_length(setup, settings.message_bytes())?;
         form::check_total(setup.topology.processes().map(|_| settings.balance))?;
         Ok(settings)
+    }
+}
+
+impl Settings {
+    /// The length of every message.
+    fn message_bytes(&self) -> usize {
+        form::AMOUNT_BYTES + self.padding as usize
     }
 }
 
@@ -132,7 +141,7 @@ impl Application for Bank {
         let place = state.random.below(self.outputs.len() as u64);
         let output = self.outputs[usize::try_from(place).expect("below a length")];
         let mut message = amount.to_le_bytes().to_vec();
-        message.resize(message.len() + self.settings.padding as usize, 0);
+        message.resize(self.settings.message_bytes(), 0);
         if outputs.send(output, &message).is_err() {
             state.refused += 1;
             return Pace::Idle;
@@ -279,5 +288,9 @@ mod tests {
         assert!(refusal(json!({ "padding": PADDING_MAX + 1 })).contains("padding"));
         assert!(refusal(json!({ "balance": u64::MAX })).contains("balances"));
         assert!(refusal(json!({ "amount": 3 })).contains("amount_max"));
+        let words = "1048584 bytes, over limits.message_bytes_max = 1048576: raise that";
+        let found = refusal(json!({ "padding": PADDING_MAX }));
+        assert!(found.contains(words), "{found}");
+        Bank::start(&setup(json!({ "padding": PADDING_MAX - 8 }))).unwrap();
     }
 }

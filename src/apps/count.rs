@@ -92,7 +92,7 @@ struct State {
     produced: u64,
     /// The output that is next.
     turn: u32,
-    /// A message was over the job's `message_bytes_max`: nothing more is sent.
+    /// A message was refused, as none is that the job lets pass: nothing more is sent.
     refused: bool,
 }
 
@@ -116,6 +116,7 @@ impl Count {
             let refusal = format!("bytes of count must be from {NUMBER_BYTES} to {BYTES_MAX}");
             return Err(Refusal(refusal));
         }
+        form::check_length(setup, bytes as usize)?;
         let inputs = setup.topology.inputs(setup.process);
         let outputs = setup.topology.outputs(setup.process);
         let produces = inputs.is_empty() || settings.producers == Producers::All;
@@ -393,5 +394,19 @@ mod tests {
         let setup = trial::setup("count", &["p1→p2"], 0, json!({ "bytes": 7 }));
         let refusal = Count::start(&setup).unwrap_err();
         assert!(refusal.0.contains("from 8 to"), "{refusal}");
+    }
+
+    #[test]
+    fn messages_that_the_job_lets_not_pass_are_refused_at_the_start() {
+        let start = |bytes: u32| {
+            let setup = trial::setup("count", &["p1→p2"], 0, json!({ "bytes": bytes }));
+            Count::start(&setup)
+        };
+        start(1 << 20).unwrap();
+        let refusal = start((1 << 20) + 1).unwrap_err();
+        assert!(
+            refusal.0.contains("1048577 bytes, over limits"),
+            "{refusal}"
+        );
     }
 }

@@ -56,6 +56,19 @@ pub(super) fn check_total(balances: impl IntoIterator<Item = u64>) -> Result<(),
     )))
 }
 
+/// Refuses settings by which messages of so many bytes are sent, where the job lets none so long
+/// pass: whoever only finds out when it sends has nothing left to do.
+pub(super) fn check_length(setup: &Setup, bytes: usize) -> Result<(), Refusal> {
+    let (application, bytes_max) = (&setup.application, setup.message_bytes_max);
+    if bytes as u64 <= bytes_max {
+        return Ok(());
+    }
+    Err(Refusal(format!(
+        "a message of {application} has {bytes} bytes, over limits.message_bytes_max = \
+         {bytes_max}: raise that, or make it shorter"
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

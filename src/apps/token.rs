@@ -84,8 +84,9 @@ impl Token {
     fn send_pending(&mut self, outputs: &mut Outputs<'_>) {
         let state = &mut self.state;
         while let Some(&Transfer { channel, tokens }) = state.pending.front() {
-            // Nothing but the funds can stand in the way: the channel was looked up, and no job
-            // has a bound under eight bytes. If it does, the send stays at the head.
+            // Nothing but the funds can stand in the way: the channel was looked up, and a job
+            // that lets no amount pass is refused at the start. If it does, the send stays at the
+            // head.
             let Some(rest) = state.balance.checked_sub(tokens) else {
                 return;
             };
@@ -157,6 +158,7 @@ impl Settings {
             let refusal = format!("balances of token name '{name}', which is no process");
             return Err(Refusal(refusal));
         }
+        form::check_length(setup, form::AMOUNT_BYTES)?;
         let topology = &setup.topology;
         form::check_total(
             topology

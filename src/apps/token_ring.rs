@@ -58,6 +58,7 @@ impl TokenRing {
 
     fn with_state(setup: &Setup, state: State) -> Result<Self, Refusal> {
         let settings = setup.settings()?;
+        form::check_length(setup, MESSAGE.len())?;
         let outputs = setup.topology.outputs(setup.process);
         let Some(&output) = outputs.first() else {
             return Err(Refusal(format!(

@@ -103,6 +103,30 @@ fn of_a_snapshot_that_is_told_in_full_every_verdict_holds() {
 }
 
 #[test]
+fn clocks_and_counts_may_be_as_large_as_they_can_be_written() {
+    let half = "9223372036854775808"; // Two of them are one too many for 64 bits.
+    let (alice, bob) = (format!(r#""alice": {half}"#), format!(r#""bob": {half}"#));
+    let audited = audited(&[(r#""alice": 12"#, &alice), (r#""bob": 10"#, &bob)]);
+    assert!(audited.holds, "{}", audited.verdicts);
+    let causal = audited.verdicts.get("causal").unwrap();
+    assert_eq!(causal.holds, Answer::Yes);
+    assert!(
+        causal.evidence.starts_with("18446744073709551616 events"),
+        "{causal:?}"
+    );
+    let most = "18446744073709551615";
+    let sent = |channel: &str, count: &str| format!(r#""sent": {{"{channel}": {count}}}"#);
+    let [one, other] = [("alice→bob", "7"), ("bob→alice", "5")];
+    let told = [sent(one.0, one.1), sent(other.0, other.1)];
+    let more = [sent(one.0, most), sent(other.0, most)];
+    fails(
+        &[(&*told[0], &*more[0]), (&*told[1], &*more[1])],
+        "exact",
+        "missing",
+    );
+}
+
+#[test]
 fn a_state_that_is_missing_is_named() {
     let told = r#""processes": ["alice", "bob"]"#;
     let more = r#""processes": ["alice", "bob", "carol"]"#;

@@ -80,6 +80,7 @@ impl Driver {
                 CollectorEffect::Announce(announcement) => self.announce(announcement),
                 CollectorEffect::Finish => end = Some(End::Finished),
                 CollectorEffect::Fail(reason) => end = Some(End::Failed(reason)),
+                CollectorEffect::Unread(reason) => end = Some(End::Unread(reason)),
                 CollectorEffect::Fenced(term) => end = Some(End::Fenced(term)),
             }
         }

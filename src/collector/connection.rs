@@ -19,9 +19,9 @@ use tokio::time::{Sleep, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
 
-/// Connections at once. A node has one, a command line has one for a moment; each costs a
-/// descriptor, of which a program is usually given 1024.
-const CONNECTIONS_MAX: usize = 512;
+/// Connections at once besides one for each process: commands of people and their watchers, each
+/// with one, and nodes that have another until the loss of the one before is noticed.
+const SPARE: usize = 256;
 
 /// So long a connection may keep its place without a byte said.
 const FIRST_BYTE_BOUND: Duration = Duration::from_secs(10);
@@ -38,12 +38,18 @@ pub(super) struct Connection {
     _place: OwnedSemaphorePermit,
 }
 
-/// Everyone who connects, until `end`.
+/// How many may be connected at once where there are so many processes. Each costs a descriptor.
+pub(super) const fn connections_max(processes: usize) -> usize {
+    processes + SPARE
+}
+
+/// Everyone who connects, so many at once, until `end`. More wait to be accepted.
 pub(super) fn accept(
     listener: TcpListener,
+    connections_max: usize,
     end: CancellationToken,
 ) -> impl Stream<Item = io::Result<Connection>> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(connections_max));
     futures::stream::unfold(
         (listener, places, end),
         |(listener, places, end)| async move {
@@ -127,4 +133,34 @@ impl Connected for Connection {
     type ConnectInfo = ();
 
     fn connect_info(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt as _;
+
+    use super::*;
+    use crate::program::allow_sockets;
+
+    /// More than a collector has once had room for, whatever its job.
+    const PROCESSES: usize = 600;
+
+    #[tokio::test]
+    async fn every_process_of_a_large_job_has_a_place() {
+        allow_sockets(2 * PROCESSES, || "both ends".to_owned()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut accepted = Box::pin(accept(
+            listener,
+            connections_max(PROCESSES),
+            CancellationToken::new(),
+        ));
+        let mut both = Vec::new();
+        for process in 0..PROCESSES {
+            let dialled = TcpStream::connect(address).await.unwrap();
+            let taken = tokio::time::timeout(FIRST_BYTE_BOUND, accepted.next()).await;
+            let taken = taken.unwrap_or_else(|_| panic!("no place for process {process}"));
+            both.push((dialled, taken.unwrap().unwrap()));
+        }
+    }
 }

@@ -43,6 +43,8 @@ pub(super) enum End {
     Finished,
     /// The job cannot go on.
     Failed(String),
+    /// The store cannot be read; nothing has been done.
+    Unread(String),
     /// Another collector leads.
     Fenced(Term),
     /// This program was told to end; the job goes on.
@@ -135,6 +137,7 @@ impl Driver {
                 });
                 format!("the job has ended: {reason}")
             }
+            End::Unread(reason) => format!("the store cannot be read: {reason}"),
             End::Fenced(term) => format!("another collector leads, in term {term}"),
             End::Shutdown | End::Unpublished(_) => "the collector is ending".to_owned(),
         };

@@ -13,7 +13,7 @@ use tonic::transport::Server;
 use crate::protocol::Topology;
 use crate::wire::pb::collector_server::CollectorServer;
 
-use super::connection::accept;
+use super::connection::{accept, connections_max};
 use super::happening::Happenings;
 use super::service::Service;
 
@@ -51,8 +51,9 @@ impl Serving {
         let (graceful, calls) = (CancellationToken::new(), CancellationToken::new());
         let connections = CancellationToken::new();
         let readers = TaskTracker::new();
+        let connections_max = connections_max(topology.processes().len());
         let service = Service::new(topology, happenings, readers.clone(), calls.clone());
-        let incoming = accept(listener, connections.clone());
+        let incoming = accept(listener, connections_max, connections.clone());
         let server = Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE))

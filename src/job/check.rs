@@ -8,12 +8,10 @@ use super::parts::Parts;
 use super::read::{PROCESSES_MAX, Places};
 use super::refusal::list;
 use super::table::Document;
+use crate::apps::BuiltIn;
 use crate::name::{self, COLLECTOR};
 use crate::protocol::Topology;
 use crate::protocol::ids::{ChannelId, ProcessId};
-
-/// The applications that the node program brings along.
-pub const BUILT_IN: [&str; 3] = ["bank", "token", "token-ring"];
 
 /// The topology and the initiators, if they make sense; what does not is in the document.
 pub(super) fn check(
@@ -214,11 +212,17 @@ impl Check<'_> {
             ..
         } = self.parts;
         if application.is_empty() {
-            let remedy = format!("give [application] name = \"…\", one of {}", list(BUILT_IN));
+            let remedy = format!(
+                "give [application] name = \"…\", one of {}",
+                list(BuiltIn::NAMES)
+            );
             self.refuse("application", "the job has no application", remedy);
-        } else if program.is_none() && !BUILT_IN.contains(&application.as_str()) {
+        } else if program.is_none() && !BuiltIn::NAMES.contains(&application.as_str()) {
             let problem = format!("application '{application}' is not built in");
-            let remedy = format!("use one of {}, or give program = PATH", list(BUILT_IN));
+            let remedy = format!(
+                "use one of {}, or give program = PATH",
+                list(BuiltIn::NAMES)
+            );
             self.refuse("application.name", problem, remedy);
         }
         let kept = toml::Value::try_from(settings).ok();

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use object_store::ObjectStoreScheme;
-
 use super::check::Check;
 use super::parts::Parts;
 use super::value::unfit;
@@ -12,6 +10,10 @@ use crate::protocol::frame::LENGTH_BYTES;
 /// The longest message that may be allowed: a gRPC message has at most 4 MiB, and a message goes
 /// in one, with a few dozen bytes around it.
 pub const MESSAGE_BYTES_CEILING: u64 = 4 * 1024 * 1024 - 1024;
+
+/// What any limit may be. Credits are limits added to what a channel has carried since its
+/// generation began: this is more than any host holds, and far enough from 2^64 for ever.
+const LIMIT_CEILING: u64 = 1 << 48;
 
 /// Snapshots that may be allowed to be open at once: nodes remember each of them.
 const OPEN_CEILING: u64 = 64;
@@ -96,17 +98,15 @@ impl Check<'_> {
             self.refuse("store.retain", problem, "give at least 1");
         }
         if let Some(url) = &store.url {
-            let remedy = "use a path, file:///… or a bucket such as s3://bucket/prefix";
-            match ObjectStoreScheme::parse(url) {
-                Ok((ObjectStoreScheme::Memory, _)) => {
-                    let problem = format!("store.url {url}: processes do not share memory");
-                    self.refuse("store.url", problem, remedy);
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    let problem = format!("store.url {url} is no store");
-                    self.refuse("store.url", problem, remedy);
-                }
+            let problem = match url.scheme() {
+                "file" if url.to_file_path().is_ok() => None,
+                "file" => Some("is no path on this host"),
+                "memory" => Some("is no store: processes do not share memory"),
+                _ => Some("is no store that this program can open"),
+            };
+            if let Some(problem) = problem {
+                let problem = format!("store.url {url} {problem}");
+                self.refuse("store.url", problem, "use a directory, or file:///…");
             }
         }
         if restarts.window.is_zero() && restarts.max > 0 {
@@ -142,6 +142,18 @@ impl Check<'_> {
                     format!("{field} is 0: nothing could pass"),
                     "give at least 1",
                 );
+            }
+        }
+        for (field, value) in [
+            ("limits.window_messages", limits.window_messages),
+            ("limits.window_bytes", limits.window_bytes),
+            ("limits.outbox_bytes", limits.outbox_bytes),
+            ("limits.outbox_bytes_max", limits.outbox_bytes_max),
+            ("limits.recording_bytes_max", limits.recording_bytes_max),
+        ] {
+            if value > LIMIT_CEILING {
+                let problem = format!("{field} = {value} is over 2^48, as good as no limit");
+                self.refuse(field, problem, format!("give at most {LIMIT_CEILING}"));
             }
         }
         if limits.outbox_bytes > limits.outbox_bytes_max {

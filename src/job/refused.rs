@@ -51,7 +51,7 @@ fn unknown_names_are_refused_with_their_line_and_the_known_ones() {
     refused(
         &GOOD.replace("bank", "banc"),
         5,
-        &["'banc'", "bank, token", "program"],
+        &["'banc'", "bank, token, token-ring, count", "program"],
     );
     refused(
         &GOOD.replace("ring", "torus"),
@@ -257,7 +257,17 @@ fn stores_restarts_and_limits_that_make_no_sense_are_refused_with_the_remedy() {
     refused(
         &with("store", "url = \"flie:///x\""),
         7,
-        &["flie:///x is no store", "s3://"],
+        &["flie:///x is no store", "use a directory"],
+    );
+    for url in ["s3://bucket/prefix", "gs://bucket", "https://host/x"] {
+        let line = format!("url = \"{url}\"");
+        let cannot = format!("{url} is no store that this program can open");
+        refused(&with("store", &line), 7, &[&cannot, "use a directory"]);
+    }
+    refused(
+        &with("store", "url = \"file://host/x\""),
+        7,
+        &["file://host/x is no path on this host", "file:///"],
     );
     refused(
         &with("store", "fall_back = 1"),
@@ -295,6 +305,27 @@ fn stores_restarts_and_limits_that_make_no_sense_are_refused_with_the_remedy() {
         1,
         &["silence is under 100ms"],
     );
+}
+
+#[test]
+fn limits_that_sums_could_overflow_are_refused_with_the_remedy() {
+    let limits = [
+        "window_messages",
+        "window_bytes",
+        "outbox_bytes_max",
+        "recording_bytes_max",
+    ];
+    let with = |limit: &str, value: u64| format!("{GOOD}[limits]\n{limit} = {value}\n");
+    for limit in limits {
+        let remedy = "give at most 281474976710656";
+        refused(&with(limit, u64::MAX), 7, &[limit, "over 2^48", remedy]);
+        refused(
+            &with(limit, (1 << 48) + 1),
+            7,
+            &[limit, "over 2^48", remedy],
+        );
+        parse(&with(limit, 1 << 48)).expect(limit);
+    }
 }
 
 #[test]

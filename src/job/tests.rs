@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::*;
+use crate::apps::BuiltIn;
+use crate::protocol::application::Application as _;
 use crate::protocol::mode::Mode;
 
 pub(super) const GOOD: &str = r#"
@@ -73,7 +75,7 @@ open_max = 2
 failures_tolerated = 0
 initiators = ["a", "b"]
 [store]
-url = "s3://bucket/prefix"
+url = "file:///shared/store"
 retain = 1
 fall_back = true
 [restarts]
@@ -95,7 +97,7 @@ fn every_field_of_a_file_arrives() {
     assert_eq!(job.name(), "full");
     assert_eq!(job.program(), Some(Path::new("/bin/mine")));
     assert_eq!(job.directory(), Path::new("/jobs/elsewhere"));
-    assert_eq!(job.store_url().as_str(), "s3://bucket/prefix");
+    assert_eq!(job.store_url().as_str(), "file:///shared/store");
     let channels = job.topology().channels().iter();
     let channels: Vec<_> = channels.map(|&c| job.topology().channel_name(c)).collect();
     assert_eq!(channels, ["a→b", "a→b#2", "a→c-1", "b→c-1", "c-1→a"]);
@@ -128,6 +130,16 @@ fn every_field_of_a_file_arrives() {
     assert_eq!(job.limits().outbox_bytes_max, 1 << 20);
     assert_eq!(job.limits().recording_bytes_max, 1 << 30);
     assert_eq!(job.restarts().max, 0);
+}
+
+#[test]
+fn every_application_that_comes_along_needs_no_program() {
+    for name in BuiltIn::NAMES {
+        let job = parse(&GOOD.replace("bank", name)).unwrap();
+        assert_eq!((job.application(), job.program()), (name, None));
+        let started = BuiltIn::start(&job.setup(ProcessId::new(0)));
+        assert!(started.is_ok(), "{name}: {started:?}");
+    }
 }
 
 #[test]
@@ -179,7 +191,7 @@ fn a_job_made_in_code_is_written_to_a_file_that_reads_back_as_the_same_job() {
             "{text}"
         );
         parts.program = Some("/bin/it's \"mine\"".into());
-        parts.store.url = Some(Url::parse("s3://bucket/a").unwrap());
+        parts.store.url = Some(Url::parse("file:///a").unwrap());
         parts.snapshots.timeout = Duration::from_millis(61_001);
     }
     let job = parse(GOOD).unwrap();

@@ -28,9 +28,9 @@ pub(super) const WINDOW_BYTES: u32 = 1024 * 1024;
 /// The longest HTTP/2 frame. The default, 16 KiB, cuts every batch into five: 1.6 times slower.
 pub(super) const FRAME_BYTES: u32 = 256 * 1024;
 
-/// How many connections may be open at once: far above the inputs of any process, and below what
-/// would leave the node without file descriptors on a usual host. More wait to be accepted.
-const CONNECTIONS_MAX: usize = 4096;
+/// How many connections may be open at once besides one for each input: senders that dial again
+/// before their old connection is gone, and strangers. More wait to be accepted.
+pub const SPARE_CONNECTIONS: usize = 128;
 
 /// How long a sender that is not welcome may take to close its connection after it was told.
 const LINGER: Duration = Duration::from_secs(1);
@@ -39,10 +39,10 @@ const LINGER: Duration = Duration::from_secs(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Takes streams until the shutdown.
-pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+pub(super) async fn serve(listener: TcpListener, inputs: usize, shared: Arc<Shared>) {
     let stop = shared.stop.clone();
     let keepalive = Some(shared.timing.keepalive);
-    let incoming = incoming(listener, Arc::clone(&shared));
+    let incoming = incoming(listener, inputs, Arc::clone(&shared));
     // A connection carries one channel: streams that share one can starve one another.
     let serving = Server::builder()
         .max_concurrent_streams(1)
@@ -60,9 +60,10 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
 
 fn incoming(
     listener: TcpListener,
+    inputs: usize,
     shared: Arc<Shared>,
 ) -> impl Stream<Item = Result<Socket, io::Error>> {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(inputs + SPARE_CONNECTIONS));
     stream::unfold((listener, shared, permits), async |state| {
         let (listener, shared, permits) = &state;
         let permit = Arc::clone(permits).acquire_owned().await.ok()?;

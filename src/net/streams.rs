@@ -82,15 +82,16 @@ struct Output {
 }
 
 impl Streams {
-    /// Takes the streams of inputs on this listener, until `shutdown` or until dropped. To be
-    /// called inside the node's runtime.
-    pub fn new(listener: TcpListener, shutdown: &CancellationToken) -> Self {
-        Self::with_timing(listener, shutdown, Timing::default())
+    /// Takes the streams of so many inputs on this listener, until `shutdown` or until dropped. To
+    /// be called inside the node's runtime.
+    pub fn new(listener: TcpListener, inputs: usize, shutdown: &CancellationToken) -> Self {
+        Self::with_timing(listener, inputs, shutdown, Timing::default())
     }
 
     /// The same with other limits of time.
     pub fn with_timing(
         listener: TcpListener,
+        inputs: usize,
         shutdown: &CancellationToken,
         timing: Timing,
     ) -> Self {
@@ -98,7 +99,7 @@ impl Streams {
         let (sender, happenings) = mpsc::channel(EVENTS_MAX);
         let stop = shutdown.child_token();
         let shared = Arc::new(Shared::new(timing, sender, stop.clone()));
-        let serving = inbound::serve(listener, Arc::clone(&shared));
+        let serving = inbound::serve(listener, inputs, Arc::clone(&shared));
         shared.tasks.spawn(serving);
         Self {
             shared,

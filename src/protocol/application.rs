@@ -40,6 +40,8 @@ pub struct Setup {
     pub settings: serde_json::Value,
     /// The job's seed, the same for every process.
     pub seed: u64,
+    /// The longest message that the job lets pass.
+    pub message_bytes_max: u64,
 }
 
 impl Setup {

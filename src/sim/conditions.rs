@@ -1,11 +1,11 @@
 //! When a `wait` ends, and what an `expect` finds.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::delays::micros;
 use super::seen::Mark;
 use super::{Simulation, judged};
+use crate::check::{unless_held, unless_right};
 use crate::protocol::application::Application;
 use crate::protocol::collector::CollectorStatus;
 use crate::protocol::events::Holding;
@@ -172,32 +172,8 @@ impl<A: Application> Simulation<'_, A> {
                 let asked = self.status().map(|status| status.generation);
                 count(bound, asked.or(last).unwrap_or_default().get())
             }
-            Expectation::Verdicts => {
-                let verified = judged::all(&self.world);
-                let failing = verified.iter().filter(|verified| !verified.holds);
-                let failing: Vec<_> = failing
-                    .map(|verified| {
-                        let failing = verified.verdicts.failing().join(", ");
-                        format!("{} is not {failing}", verified.snapshot)
-                    })
-                    .collect();
-                (!failing.is_empty()).then(|| failing.join("; "))
-            }
-            Expectation::Quantities(wanted) => self.other_quantities(wanted),
+            Expectation::Verdicts => unless_right(&judged::all(&self.world)),
+            Expectation::Quantities(wanted) => unless_held(&judged::all(&self.world), wanted),
         }
-    }
-
-    fn other_quantities(&self, wanted: &BTreeMap<String, i64>) -> Option<String> {
-        let mut others = Vec::new();
-        for verified in judged::all(&self.world) {
-            for (name, amount) in wanted {
-                let totals = verified.quantities.get(name).copied().unwrap_or_default();
-                let found = totals.in_states.saturating_add(totals.in_channels);
-                if found != i128::from(*amount) {
-                    others.push(format!("{name} = {found} in {}", verified.snapshot));
-                }
-            }
-        }
-        (!others.is_empty()).then(|| others.join("; "))
     }
 }

@@ -88,6 +88,37 @@ fn a_snapshot_step_has_its_mode_on_every_engine_and_so_has_the_event_that_it_is_
     }
 }
 
+/// A scenario that takes no snapshot, with this at its end.
+fn without_snapshot(expectation: &str) -> String {
+    format!(
+        "job = \"bank.toml\"\n[[step]]\ndo = \"wait\"\nfor = {{ running = true }}\n\
+         [[step]]\ndo = \"expect\"\nthat = {{ {expectation} }}\n"
+    )
+}
+
+#[test]
+fn without_a_snapshot_no_engine_finds_it_right_or_calls_its_verdicts_good() {
+    for engine in ["sim", "free"] {
+        let run = ["run", "story.toml", "--engine", engine];
+        let folder = with(&without_snapshot(
+            "verdicts = \"hold\", quantities = { mony = 0 }",
+        ));
+        let answer = folder.ask(&[&run[..], &["--format", "json"]].concat());
+        assert_eq!(answer.code, 1, "{answer:?}");
+        let failures = json(&answer)["failures"].clone();
+        let failures = failures.as_array().unwrap();
+        assert_eq!(failures.len(), 2, "{failures:?}");
+        for failure in failures {
+            let failure = failure.as_str().unwrap();
+            assert!(failure.ends_with("found no complete snapshot"), "{failure}");
+        }
+        let answer = with(&without_snapshot("snapshots = 0")).ask(&run);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        let last = answer.out.lines().last().unwrap();
+        assert!(last.ends_with("there was no snapshot to judge"), "{last}");
+    }
+}
+
 #[test]
 fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
     let folder = with(MODES);
@@ -98,6 +129,20 @@ fn what_an_engine_cannot_do_is_refused_with_the_remedy() {
     for engine in [&["--engine", "sim"][..], &["--engine", "free"], &[]] {
         let schedule = [engine, &["--schedule", "none.schedule"]].concat();
         run(&schedule).assert_error(&["--schedule is for the engine gated", "--engine gated"]);
+    }
+    for engine in ["sim", "free"] {
+        let words = [
+            "only the engine gated",
+            "leave out --engine",
+            "'cutline run'",
+        ];
+        let step = folder.ask(&["step", "story.toml", "--engine", engine]);
+        step.assert_error(&words);
+        let step = folder
+            .command(&["step", "story.toml"])
+            .env("CUTLINE_ENGINE", engine)
+            .output();
+        Answer::of(&step.unwrap()).assert_error(&words);
     }
     run(&["--engine", "gated", "--schedule", "lost.schedule"])
         .assert_error(&["cannot read lost.schedule"]);

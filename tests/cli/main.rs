@@ -59,6 +59,27 @@ fn settings_that_the_application_refuses_are_refused_before_anything_starts() {
 }
 
 #[test]
+fn messages_that_the_job_lets_not_pass_are_refused_before_anything_starts() {
+    let folder = Folder::new();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("long.toml", &format!("{JOB}padding = 1048576\n"));
+    let limits = "[limits]\nmessage_bytes_max = 4\n";
+    for name in ["bank", "token", "token-ring", "count"] {
+        let job = JOB.replace("\"bank\"", &format!("\"{name}\""));
+        write(&format!("{name}.toml"), &format!("{job}{limits}"));
+    }
+    for name in ["long", "bank", "token", "token-ring", "count"] {
+        let file = format!("{name}.toml");
+        let answer = folder.ask(&["check", &file]);
+        assert_eq!(answer.code, 1, "{name}: {answer:?}");
+        let words = "bytes, over limits.message_bytes_max = ";
+        assert!(answer.out.contains(words), "{name}: {}", answer.out);
+        folder.ask(&["up", &file]).assert_error(&[words]);
+        assert!(!folder.path().join(format!("{name}.cutline")).exists());
+    }
+}
+
+#[test]
 fn a_job_file_that_is_not_there_could_not_be_asked_about() {
     Folder::new()
         .ask(&["check", "none.toml"])

@@ -293,3 +293,67 @@ async fn a_collector_dies_with_its_parent() {
     assert_eq!(status.code(), Some(2), "{said}");
     assert!(said.contains("is not the parent"), "{said}");
 }
+
+/// A program that starts with a limit of this kind on what it may have open at once.
+fn limited(limit: &str, program: &str, arguments: &[&str]) -> Child {
+    Command::new("sh")
+        .args([
+            "-c",
+            &format!("ulimit {limit}; exec \"$0\" \"$@\""),
+            program,
+        ])
+        .args(arguments)
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_program_that_may_not_have_enough_connections_says_so_with_the_remedy() {
+    let job = Job::new();
+    let file = job.dir().join("job.toml");
+    fs::write(&file, job_file(&NAMES)).unwrap();
+    let (file, dir) = (file.to_str().unwrap(), job.dir().to_str().unwrap());
+    let of_job = ["--job", file, "--dir", dir];
+    let collector = limited("-n 100", env!("CARGO_BIN_EXE_cutline-collector"), &of_job);
+    let named = [&of_job[..], &["--process", NAMES[0]]].concat();
+    let node = limited("-n 100", env!("CARGO_BIN_EXE_cutline-node"), &named);
+    for (child, what) in [
+        (
+            collector,
+            "for the collector's 3 nodes and those who ask, 323 files",
+        ),
+        (
+            node,
+            "for the 2 channels of alice and those who dial again, 194 files",
+        ),
+    ] {
+        let (status, said) = Program { child }.ends().await;
+        assert_eq!(status.code(), Some(2), "{said}");
+        for words in [what, "the system allows 100", "ulimit -Hn"] {
+            assert!(said.contains(words), "'{words}' is not in {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_raises_what_it_may_have_open_as_far_as_everybody_may() {
+    let job = Job::new();
+    let file = job.dir().join("job.toml");
+    fs::write(&file, job_file(&NAMES)).unwrap();
+    let (file, dir) = (file.to_str().unwrap(), job.dir().to_str().unwrap());
+    let of_job = ["--job", file, "--dir", dir];
+    let child = limited("-Sn 100", env!("CARGO_BIN_EXE_cutline-collector"), &of_job);
+    let program = Program { child };
+    until(async || JobClient::connect(job.dir()).await.ok()).await;
+    let limits = fs::read_to_string(format!("/proc/{}/limits", program.pid())).unwrap();
+    let open = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let [.., soft, hard, _] = open.unwrap().split_whitespace().collect::<Vec<_>>()[..] else {
+        panic!("{limits}");
+    };
+    assert_eq!(soft, hard);
+    program.kill().await;
+}

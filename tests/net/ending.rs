@@ -98,7 +98,7 @@ async fn shutdown_waits_for_no_peer() {
 async fn after_the_shutdown_nothing_more_is_told() {
     let shutdown = CancellationToken::new();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut streams = Streams::new(listener, &shutdown);
+    let mut streams = Streams::new(listener, 1, &shutdown);
     shutdown.cancel();
     assert_eq!(timeout(LIMIT, streams.recv()).await, Ok(None));
     streams.shutdown().await;

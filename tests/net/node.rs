@@ -27,7 +27,7 @@ impl Node {
     pub(crate) async fn start(timing: Timing) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let streams = Streams::with_timing(listener, &CancellationToken::new(), timing);
+        let streams = Streams::with_timing(listener, 1, &CancellationToken::new(), timing);
         Self { streams, address }
     }
 

@@ -73,7 +73,7 @@ async fn a_receiver_that_is_not_there_yet_is_found_when_it_comes() {
         .dial(channel(1), address.to_string(), hello(3));
     sender.is_silent().await;
     let listener = TcpListener::bind(address).await.unwrap();
-    let streams = Streams::new(listener, &CancellationToken::new());
+    let streams = Streams::new(listener, 1, &CancellationToken::new());
     let mut receiver = Node {
         streams,
         address: address.to_string(),

@@ -26,6 +26,7 @@ const TICK_MS: u64 = 50;
 pub(crate) enum Over {
     Finished,
     Failed(String),
+    Unread(String),
     Fenced(Term),
 }
 
@@ -130,6 +131,7 @@ impl Desk {
                 CollectorEffect::Announce(announcement) => self.announced.push(announcement),
                 CollectorEffect::Finish => self.over = Some(Over::Finished),
                 CollectorEffect::Fail(reason) => self.over = Some(Over::Failed(reason)),
+                CollectorEffect::Unread(reason) => self.over = Some(Over::Unread(reason)),
                 CollectorEffect::Fenced(term) => self.over = Some(Over::Fenced(term)),
             }
         }

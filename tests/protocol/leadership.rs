@@ -117,6 +117,37 @@ fn a_collector_that_cannot_write_its_first_record_says_so_at_once_and_halts_nobo
 }
 
 #[test]
+fn a_new_collector_of_a_job_that_runs_tries_again_to_write_its_term_and_ends_nothing() {
+    let mut store = Store::default();
+    Desk::running(2, policy(), &mut store);
+    let mut second = Desk::new(2, policy(), 2);
+    second.serve(&mut store, Fate::Done);
+    for _ in 0..10 {
+        second.serve(&mut store, Fate::Failed);
+        assert!(second.pending.is_empty());
+        second.pass(500);
+    }
+    assert_eq!((second.over.clone(), second.leads), (None, false));
+    second.settle(&mut store);
+    joined_by_all(&mut second, 1);
+    assert_eq!((second.phase(), second.generation()), ("running", g(1)));
+}
+
+#[test]
+fn a_collector_that_cannot_read_the_store_has_nothing_to_say_of_the_job() {
+    let mut store = Store::default();
+    Desk::running(2, policy(), &mut store);
+    let mut second = Desk::new(2, policy(), 2);
+    second.serve(&mut store, Fate::Failed);
+    assert!(
+        matches!(second.over, Some(Over::Unread(_))),
+        "{:?}",
+        second.over
+    );
+    assert!(!second.leads && second.told.is_empty());
+}
+
+#[test]
 fn a_store_of_another_topology_is_refused() {
     let mut store = Store::default();
     Desk::running(2, policy(), &mut store);

@@ -344,6 +344,26 @@ fn a_node_that_another_jobs_collector_has_welcomed_is_refused_whoever_leads_this
     assert_eq!(welcomed.len(), 2);
 }
 
+/// Before it has read the store a collector does not know which job this is.
+#[test]
+fn a_node_of_another_job_that_joined_before_the_store_was_read_leaves_its_place_to_one_of_this() {
+    let (first, mut store) = running();
+    drop(first);
+    let mut second = Desk::new(2, policy(), 2);
+    for (incarnation, job) in [(58, 58), (59, 59), (1, 1), (60, 60)] {
+        let mut join = second.joining(1, incarnation, holds(1));
+        join.job = JobId::new(job);
+        second.say(p(1), Incarnation::new(incarnation), Report::Join(join));
+    }
+    second.join(2, 1, holds(1));
+    second.settle(&mut store);
+    let refused = second.dismissed.iter();
+    let refused: Vec<_> = refused.map(|(_, incarnation, _)| *incarnation).collect();
+    assert_eq!(refused, [58, 59].map(Incarnation::new));
+    assert!(second.dismissed[0].2.contains("of job j58, this is j1"));
+    assert_eq!((second.phase(), second.generation()), ("running", g(1)));
+}
+
 #[test]
 fn a_process_whose_node_never_joins_is_pointed_out_again_and_again() {
     let (_, mut store) = running();

@@ -78,9 +78,24 @@ fn what_a_restore_would_take_is_kept_whatever_is_newer() {
         Some(true),
         "it is this generation's only one"
     );
-    assert!(desk.deleted.is_empty());
+    assert_eq!(desk.deleted, [s(2), s(3)], "aborted, and not the last");
     desk.complete_one(&mut store);
     assert_eq!(store.complete(kept), None);
+}
+
+#[test]
+fn as_many_aborted_ones_are_kept_as_complete_ones() {
+    let mut store = Store::default();
+    let mut desk = Desk::running(2, retaining(2), &mut store);
+    let kept = desk.complete_one(&mut store);
+    for open in 2..=6 {
+        desk.ask(snapshot());
+        desk.settle(&mut store);
+        desk.decline(2, open, "no room");
+        desk.settle(&mut store);
+    }
+    assert_eq!(stored(&store), [kept, 5, 6]);
+    assert_eq!(desk.deleted, [2, 3, 4].map(s));
 }
 
 #[test]

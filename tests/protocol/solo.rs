@@ -159,6 +159,7 @@ impl Solo {
             application: "diary".to_owned(),
             settings: serde_json::Value::Null,
             seed: 1,
+            message_bytes_max: limits.message_bytes_max,
         };
         let settings = Settings {
             limits,

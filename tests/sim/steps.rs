@@ -59,6 +59,22 @@ fn an_expectation_that_does_not_hold_is_told_with_its_line_and_what_was_found() 
 }
 
 #[test]
+fn where_no_snapshot_is_complete_nothing_that_is_expected_of_snapshots_holds() {
+    let text = steps(&["expect that = { verdicts = \"hold\", quantities = { money = 3000 } }"]);
+    let ran = run(&bank(&text)).fails("expected every verdict holds, found no complete snapshot");
+    ran.fails("expected in every complete snapshot money = 3000, found no complete snapshot");
+}
+
+#[test]
+fn a_quantity_that_no_snapshot_knows_is_not_zero() {
+    let text = steps(&[
+        "wait for = { running = true, snapshots = 1 }",
+        "expect that = { quantities = { mony = 0, money = 3000 } }",
+    ]);
+    run(&bank(&text)).fails(", found no quantity 'mony', only money");
+}
+
+#[test]
 fn a_wait_that_takes_too_long_fails_in_virtual_time() {
     let text = steps(&[
         "wait for = { snapshots = 1000 }; timeout = \"5s\"",

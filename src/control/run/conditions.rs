@@ -1,11 +1,11 @@
 //! When a `wait` ends, and what an `expect` finds.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
 use super::Engine;
+use crate::check::{Verified, unless_held, unless_right};
 use crate::control::client::{JobClient, JobStatus};
 use crate::control::command::{Progress, open, records, verify_all};
 use crate::control::incarnations;
@@ -194,45 +194,20 @@ impl Engine<'_> {
                 let generation = asked.or(last).unwrap_or_default().get();
                 unless(bound.holds(generation), generation)
             }
-            Expectation::Verdicts => self.failing_verdicts().await,
-            Expectation::Quantities(wanted) => self.other_quantities(wanted).await,
-        }
-    }
-
-    async fn failing_verdicts(&self) -> Option<String> {
-        let view = match self.verified().await {
-            Ok(view) => view?,
-            Err(error) => return Some(error),
-        };
-        let failing = view.snapshots.iter().filter(|verified| !verified.holds);
-        let failing: Vec<_> = failing
-            .map(|verified| {
-                format!(
-                    "{} is not {}",
-                    verified.snapshot,
-                    verified.verdicts.failing().join(", ")
-                )
-            })
-            .collect();
-        (!failing.is_empty()).then(|| failing.join("; "))
-    }
-
-    async fn other_quantities(&self, wanted: &BTreeMap<String, i64>) -> Option<String> {
-        let view = match self.verified().await {
-            Ok(view) => view?,
-            Err(error) => return Some(error),
-        };
-        let mut others = Vec::new();
-        for verified in &view.snapshots {
-            for (name, amount) in wanted {
-                let totals = verified.quantities.get(name).copied().unwrap_or_default();
-                let found = totals.in_states.saturating_add(totals.in_channels);
-                if found != i128::from(*amount) {
-                    others.push(format!("{name} = {found} in {}", verified.snapshot));
-                }
+            Expectation::Verdicts => self.judged(unless_right).await,
+            Expectation::Quantities(wanted) => {
+                let held = |snapshots: &[Verified]| unless_held(snapshots, wanted);
+                self.judged(held).await
             }
         }
-        (!others.is_empty()).then(|| others.join("; "))
+    }
+
+    /// What is found in the snapshots that are complete and still kept.
+    async fn judged(&self, found: impl Fn(&[Verified]) -> Option<String>) -> Option<String> {
+        match self.verified().await {
+            Ok(view) => found(&view.map_or_else(Vec::new, |view| view.snapshots)),
+            Err(error) => Some(error),
+        }
     }
 
     /// The verdicts on every snapshot of the scenario that is complete and still kept.

@@ -94,10 +94,17 @@ impl RunView {
             ..
         } = self;
         match self.failures.as_slice() {
-            [] => format!(
-                "ok: {complete} complete snapshots, {aborted} aborted, {restores} restores; every \
-                 expectation and every verdict holds"
-            ),
+            [] => {
+                // Of no snapshot at all every verdict would hold.
+                let holds = match self.snapshots.is_empty() {
+                    true => "every expectation holds, and there was no snapshot to judge",
+                    false => "every expectation and every verdict holds",
+                };
+                format!(
+                    "ok: {complete} complete snapshots, {aborted} aborted, {restores} restores; \
+                     {holds}"
+                )
+            }
             [only] => format!("failed: {} (seed {})", one_line(only), self.seed),
             [first, rest @ ..] => {
                 let (first, more) = (one_line(first), rest.len());

@@ -83,5 +83,6 @@ pub(crate) fn setup(
         application: application.to_owned(),
         settings,
         seed: 7,
+        message_bytes_max: Limits::default().message_bytes_max,
     }
 }

@@ -148,25 +148,27 @@ impl Collector {
 
     /// Deletes what retention no longer wants: everything below the newest complete ones, but
     /// never what a restore would take or is taking, nor what is not known to have ended
-    /// everywhere.
+    /// everywhere. Of aborted ones as many are kept, as any number may come before the next
+    /// complete one, and their parts with them.
     fn retire(&mut self, effects: &mut Vec<CollectorEffect>) {
         let retain = usize::try_from(self.policy.retain).unwrap_or(usize::MAX);
-        let complete = self
-            .collection
-            .stored
-            .iter()
-            .rev()
-            .filter(|(_, ended)| ended.complete);
-        let Some((&oldest, _)) = complete.clone().take(retain).last() else {
-            return;
+        let stored = &self.collection.stored;
+        let oldest_kept = |complete: bool| {
+            let newest_first = stored.iter().rev();
+            let alike = newest_first.filter(|(_, ended)| ended.complete == complete);
+            let kept = alike.map(|(&id, _)| id).take(retain).collect::<Vec<_>>();
+            // Only once there are so many.
+            kept.get(retain.saturating_sub(1)).copied()
         };
-        if complete.count() < retain {
-            return;
-        }
-        let low = self.collection.low();
-        let oldest = oldest.min(self.wanted_back()).min(low.next());
-        let going = self.collection.stored.range(..oldest).take(RETIRED_MAX);
-        for snapshot in going.map(|(&id, _)| id).collect::<Vec<_>>() {
+        let ended = self.collection.low().next();
+        let below = |bound: Option<SnapshotId>| bound.unwrap_or_default().min(ended);
+        let whatever = below(oldest_kept(true)).min(self.wanted_back());
+        let aborted = below(oldest_kept(false));
+        let going = stored
+            .iter()
+            .filter(|&(&id, end)| id < whatever || (!end.complete && id < aborted));
+        let going = going.map(|(&id, _)| id).take(RETIRED_MAX);
+        for snapshot in going.collect::<Vec<_>>() {
             self.collection.stored.remove(&snapshot);
             effects.push(CollectorEffect::Delete(snapshot));
         }

@@ -42,10 +42,7 @@ impl Collector {
         }
         let known = ![join.job, self.job].contains(&JobId::default());
         if known && join.job != self.job {
-            return Err(format!(
-                "the node is of job {}, this is {}: its collector's address is this one's now",
-                join.job, self.job
-            ));
+            return Err(self.is_a_stranger(join.job));
         }
         if join.application != self.application {
             return Err(format!(
@@ -54,6 +51,30 @@ impl Collector {
             ));
         }
         Ok(())
+    }
+
+    fn is_a_stranger(&self, job: JobId) -> String {
+        let own = self.job;
+        format!(
+            "the node is of job {job}, this is {own}: its collector's address is this one's now"
+        )
+    }
+
+    /// It is known now which job this is. Who has joined before, and waits to join, is looked at
+    /// once more.
+    pub(super) fn refuse_strangers(&mut self, effects: &mut Vec<CollectorEffect>) {
+        for (process, incarnation, job) in self.members.strangers(self.job) {
+            self.refuse(process, incarnation, self.is_a_stranger(job), effects);
+            let mut claimant = self.members.lose(process, self.now_ms);
+            while let Some(join) = claimant {
+                self.joining(join, effects);
+                // It may be a stranger, too.
+                let is_free = self.members.present(process).is_none();
+                claimant = is_free
+                    .then(|| self.members.lose(process, self.now_ms))
+                    .flatten();
+            }
+        }
     }
 
     fn refuse(

@@ -6,6 +6,9 @@ use crate::protocol::ids::{Generation, JobId, Term};
 use crate::protocol::mutant::{Mutant::LeavesSnapshotsOpen, is};
 use crate::protocol::records::{LogEntry, Outcome, Record, Records};
 
+/// The number of the log's first record.
+const FIRST_RECORD: u64 = 1;
+
 /// Whether the store was read again after the term was taken.
 ///
 /// Until a node has left it, the collector before may have begun and completed snapshots that
@@ -76,7 +79,11 @@ impl Collector {
     fn read_first(&mut self, records: Result<Records, String>, effects: &mut Vec<CollectorEffect>) {
         let records = match records {
             Ok(records) => records,
-            Err(reason) => return self.fail(reason, effects),
+            // Nothing is known of the job, which may well run: another may do better.
+            Err(reason) => {
+                self.end(&reason, effects);
+                return effects.push(CollectorEffect::Unread(reason));
+            }
         };
         let topology = self.topology.fingerprint();
         if records.log.iter().any(|entry| entry.topology != topology) {
@@ -86,6 +93,7 @@ impl Collector {
         }
         let first = records.log.first();
         self.job = JobId::new(first.map_or(self.nonce, |first| first.nonce));
+        self.refuse_strangers(effects);
         for entry in &records.log {
             self.logged = entry.number;
             self.term = self.term.max(entry.term);
@@ -113,8 +121,11 @@ impl Collector {
             }
             Outcome::Failed(reason) => {
                 let tries = self.log_retry.as_ref().map_or(0, |(_, tries, _)| *tries) + 1;
+                // A job that has not begun can be begun again when the store is well; one that
+                // runs has more patience.
+                let is_first = entry.number == FIRST_RECORD;
                 self.log_retry = Some((entry, tries, self.now_ms + RETRY_MS));
-                if tries >= TRIES_MAX || self.phase == Phase::Claiming {
+                if tries >= TRIES_MAX || is_first {
                     self.fail(format!("the log cannot be written: {reason}"), effects);
                 }
                 return;

@@ -6,7 +6,7 @@ use crate::protocol::Topology;
 use crate::protocol::application::Quantities;
 use crate::protocol::cut;
 use crate::protocol::events::{Holding, Join};
-use crate::protocol::ids::{Generation, Incarnation, ProcessId};
+use crate::protocol::ids::{Generation, Incarnation, JobId, ProcessId};
 use crate::protocol::mutant::{Mutant::AdmitsSecondClaimant, is};
 
 /// How long a node whose control stream has closed may take to come back before it counts as
@@ -31,6 +31,8 @@ const LOOKED_AT_MAX: usize = 16;
 pub(super) struct Member {
     pub(super) incarnation: Incarnation,
     pub(super) holding: Holding,
+    /// The job it said it was in.
+    job: JobId,
     initial: Quantities,
     heard_ms: u64,
     /// Since when its control stream is closed, if it is.
@@ -163,6 +165,7 @@ impl Members {
         let member = Member {
             incarnation: join.incarnation,
             holding: join.holding,
+            job: join.job,
             initial: join.initial,
             heard_ms: now_ms,
             away_since_ms: None,
@@ -263,6 +266,16 @@ impl Members {
             }
         }
         absent
+    }
+
+    /// Nodes of another job than this, which joined before it was known which this is.
+    pub(super) fn strangers(&self, job: JobId) -> Vec<(ProcessId, Incarnation, JobId)> {
+        let members = self.members.iter().filter_map(|(&process, member)| {
+            let member = member.as_ref()?;
+            let is_stranger = ![JobId::default(), job].contains(&member.job);
+            is_stranger.then_some((process, member.incarnation, member.job))
+        });
+        members.collect()
     }
 
     /// Claimants that have waited in vain.

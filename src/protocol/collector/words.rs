@@ -139,6 +139,8 @@ pub enum CollectorEffect {
     Finish,
     /// The job cannot go on.
     Fail(String),
+    /// The store cannot be read, so nothing is known of the job and nothing has been done: end.
+    Unread(String),
     /// Another collector leads: end, and touch nothing.
     Fenced(Term),
 }

@@ -258,6 +258,7 @@ fn a_recount_asks_the_application_about_the_state_and_every_message() {
         application: "counter".to_owned(),
         settings: Value::Null,
         seed: 0,
+        message_bytes_max: 0,
     };
     let (in_state, in_channels) = recount::<Counter>(&setup, &small());
     assert_eq!(in_state["bytes"], 9);
