@@ -230,6 +230,24 @@ mod tests {
     }
 
     #[test]
+    fn messages_that_the_job_lets_not_pass_are_refused_at_the_start() {
+        for (name, bytes) in [("bank", 8), ("token", 8), ("token-ring", 5), ("count", 32)] {
+            let with = |message_bytes_max: u64| Setup {
+                message_bytes_max,
+                ..setup(name)
+            };
+            let state = BuiltIn::start(&with(bytes)).expect(name).capture()();
+            let short = with(bytes - 1);
+            let started = BuiltIn::start(&short);
+            for refused in [started, BuiltIn::restore(&short, &state)] {
+                let refusal = refused.expect_err(name).0;
+                let words = format!("a message of {name} has {bytes} bytes, over limits.message");
+                assert!(refusal.starts_with(&words), "{refusal}");
+            }
+        }
+    }
+
+    #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let refusal = BuiltIn::start(&setup("blank")).unwrap_err().to_string();
         assert!(refusal.contains("'blank'"), "{refusal}");

@@ -395,18 +395,4 @@ mod tests {
         let refusal = Count::start(&setup).unwrap_err();
         assert!(refusal.0.contains("from 8 to"), "{refusal}");
     }
-
-    #[test]
-    fn messages_that_the_job_lets_not_pass_are_refused_at_the_start() {
-        let start = |bytes: u32| {
-            let setup = trial::setup("count", &["p1→p2"], 0, json!({ "bytes": bytes }));
-            Count::start(&setup)
-        };
-        start(1 << 20).unwrap();
-        let refusal = start((1 << 20) + 1).unwrap_err();
-        assert!(
-            refusal.0.contains("1048577 bytes, over limits"),
-            "{refusal}"
-        );
-    }
 }

@@ -184,3 +184,30 @@ impl Check<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::job::refused::refused;
+    use crate::job::tests::{GOOD, parse};
+
+    #[test]
+    fn limits_that_sums_could_overflow_are_refused_with_the_remedy() {
+        let limits = [
+            "window_messages",
+            "window_bytes",
+            "outbox_bytes_max",
+            "recording_bytes_max",
+        ];
+        let with = |limit: &str, value: u64| format!("{GOOD}[limits]\n{limit} = {value}\n");
+        for limit in limits {
+            let remedy = "give at most 281474976710656";
+            refused(&with(limit, u64::MAX), 7, &[limit, "over 2^48", remedy]);
+            refused(
+                &with(limit, (1 << 48) + 1),
+                7,
+                &[limit, "over 2^48", remedy],
+            );
+            parse(&with(limit, 1 << 48)).expect(limit);
+        }
+    }
+}
