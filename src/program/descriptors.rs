@@ -14,8 +14,9 @@ const OWN: u64 = 64;
 pub enum DescriptorsError {
     /// The system allows fewer.
     #[error(
-        "for {what}, {needed} files and sockets must be open at once, and the system allows {allowed}: \
-         raise the limit (ulimit -Hn {needed}, LimitNOFILE={needed}), or take a smaller job"
+        "for {what}, {needed} files and sockets must be open at once, and the system allows \
+         {allowed}: raise the limit (ulimit -Hn {needed}, LimitNOFILE={needed}), or take a \
+         smaller job"
     )]
     TooFew {
         /// What they are for.
