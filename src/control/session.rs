@@ -18,6 +18,7 @@ use super::supervisor::{Ending, Member, Plan, StartError, supervise};
 use super::who::Who;
 use super::{incarnations, stop, watch};
 use crate::job::Job;
+use crate::program::{DescriptorsError, allow_sockets};
 use crate::protocol::application::Refusal;
 
 /// Events that wait for the supervisor: it handles each in microseconds, and the watcher may wait.
@@ -44,6 +45,9 @@ pub enum SessionError {
     /// The system does not say where this program is.
     #[error("cannot tell where cutline's programs are")]
     Whereabouts(#[source] io::Error),
+    /// So many programs cannot be watched from one.
+    #[error(transparent)]
+    Descriptors(#[from] DescriptorsError),
     /// It could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -81,6 +85,9 @@ impl Session {
             return Err(SessionError::Application(refusal));
         }
         let programs = Programs::find(&job)?;
+        // Each is watched by a descriptor of its own.
+        let processes = job.topology().processes().len();
+        allow_sockets(processes + 1, || format!("{processes} nodes"))?;
         let directory = JobDirectory::new(job.directory());
         let (lock, found) = claim(&directory)?;
         let mut session = Self {

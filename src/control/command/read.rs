@@ -9,8 +9,12 @@ use crate::control::traces::verdict_of_built_in;
 use crate::control::view::{Format, ListView, ShowView, VerifyView, View as _};
 use crate::job::Job;
 use crate::protocol::ids::SnapshotId;
-use crate::protocol::records::{Manifest, Records};
+use crate::protocol::records::Records;
 use crate::store::{self, Store, StoreError};
+
+/// How often snapshots to verify are looked for: a job that takes hundreds a second may have
+/// retired all that a look has found before one of them has been read.
+const TRIES: usize = 5;
 
 /// Which snapshots are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,49 +98,53 @@ pub async fn verify(
 ) -> Result<Reply, CommandError> {
     let (job, _) = place.job()?;
     let store = open(&job).await?;
-    let records = records(store.as_ref(), progress).await?;
-    let chosen = match which {
+    for _ in 0..TRIES {
+        let records = records(store.as_ref(), progress).await?;
+        let chosen = choose(&job, &records, which)?;
+        let store = store.as_ref();
+        let store = store.expect("a store that is not there has no snapshot to choose");
+        let view = verify_all(&job, store, &chosen, progress).await?;
+        if !view.snapshots.is_empty() {
+            return Ok(Reply {
+                text: view.render(format),
+                yes: view.holds,
+            });
+        }
+    }
+    let retired = "what was to be verified has been retired meanwhile, each time: give the job a \
+                   higher store.retain, or a longer snapshots.interval";
+    Err(CommandError::No(retired.to_owned()))
+}
+
+/// Which are meant, of those that the store has.
+fn choose(job: &Job, records: &Records, which: &Which) -> Result<Vec<SnapshotId>, CommandError> {
+    let mut all = records.snapshots.iter();
+    match which {
         Which::One(text) => {
             let snapshot = id(text)?;
-            let mut all = records.snapshots.iter();
             let (_, manifest) = all
                 .find(|(begun, _)| begun.snapshot == snapshot)
-                .ok_or_else(|| unknown(&job, snapshot))?;
-            if manifest.is_none() {
-                return Err(CommandError::No(format!("{snapshot} is still open")));
+                .ok_or_else(|| unknown(job, snapshot))?;
+            match manifest {
+                Some(_) => Ok(vec![snapshot]),
+                None => Err(CommandError::No(format!("{snapshot} is still open"))),
             }
-            vec![snapshot]
         }
         Which::All => {
-            let manifests = records
-                .snapshots
-                .iter()
-                .filter_map(|(_, manifest)| manifest.as_ref());
+            let manifests = all.filter_map(|(_, manifest)| manifest.as_ref());
             let complete = manifests.filter(|manifest| manifest.is_complete());
-            let all: Vec<_> = complete
-                .map(|manifest: &Manifest| manifest.snapshot)
-                .collect();
+            let all: Vec<_> = complete.map(|manifest| manifest.snapshot).collect();
             if all.is_empty() {
                 let nothing = format!("{} has no complete snapshot to verify", job.name());
                 return Err(CommandError::No(nothing));
             }
-            all
+            Ok(all)
         }
-    };
-    let store = store.expect("a store that is not there has no snapshot to choose");
-    let view = verify_all(&job, &store, &chosen, progress).await?;
-    if view.snapshots.is_empty() {
-        let retired = "what was to be verified has been retired meanwhile: ask again";
-        return Err(CommandError::No(retired.to_owned()));
     }
-    Ok(Reply {
-        text: view.render(format),
-        yes: view.holds,
-    })
 }
 
-/// Judges these snapshots, one after the other: each may hold gigabytes. Those that are deleted
-/// meanwhile are passed over.
+/// Judges these snapshots, one after the other: each may hold gigabytes. The newest is the first,
+/// as those that are deleted meanwhile are passed over, and that begins with the oldest.
 pub(in crate::control) async fn verify_all(
     job: &Job,
     store: &Store,
@@ -146,7 +154,7 @@ pub(in crate::control) async fn verify_all(
     let done = Cell::new(0_usize);
     let judging = async {
         let mut judged = Vec::with_capacity(chosen.len());
-        for &snapshot in chosen {
+        for &snapshot in chosen.iter().rev() {
             match store::verify(store, job.topology(), snapshot).await {
                 Ok(verified) => {
                     let judging = (snapshot, verified.generation);
@@ -164,6 +172,7 @@ pub(in crate::control) async fn verify_all(
             }
             done.set(done.get() + 1);
         }
+        judged.reverse();
         Ok::<_, CommandError>(judged)
     };
     let state = || {
