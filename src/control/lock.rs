@@ -25,7 +25,7 @@ impl Lock {
             let directory = File::open(path).map_err(TryLockError::Error)?;
             directory.try_lock()?;
             let lock = Self { directory };
-            // Whoever had it may have removed the directory before he let go.
+            // Whoever had it may have removed the directory before letting go.
             if lock.is_on(path).map_err(TryLockError::Error)? {
                 return Ok(lock);
             }

@@ -161,7 +161,6 @@ impl<A: Application> Simulation<'_, A> {
             }
             Planned::StartCollector => {
                 self.collectors += 1;
-                self.seats.of(Target::Collector).since_us = self.queue.now_us();
                 self.world.start_collector_alone();
                 for process in self.job.topology().clone().processes() {
                     self.connect(process);

@@ -18,7 +18,7 @@ fn successor(store: &mut Store) -> Desk {
 }
 
 /// Both nodes join it, still running generation `generation`.
-fn joined_by_all(desk: &mut Desk, generation: u64) {
+pub(crate) fn joined_by_all(desk: &mut Desk, generation: u64) {
     desk.join(1, 1, holds(generation));
     desk.join(2, 1, holds(generation));
 }
@@ -56,107 +56,6 @@ fn a_leader_is_fenced_when_it_wants_a_generation_after_another_took_the_term() {
             .is_empty()
     );
     assert_eq!(store.log.len(), 3, "a term, a generation, a term");
-}
-
-#[test]
-fn a_record_of_the_log_whose_outcome_was_unknown_is_its_own_when_it_stands() {
-    let mut store = Store::default();
-    let mut desk = Desk::running(2, policy(), &mut store);
-    desk.gone(1, 1);
-    desk.join(1, 7, Holding::Nothing);
-    desk.serve(&mut store, Fate::Done);
-    assert_eq!(
-        desk.generation(),
-        g(1),
-        "the store is read once more before the choice"
-    );
-    desk.serve(&mut store, Fate::Unknown);
-    assert_eq!(desk.generation(), g(1), "nothing may be concluded");
-    assert!(desk.pending.is_empty());
-    desk.pass(600);
-    desk.settle(&mut store);
-    assert_eq!((desk.generation(), desk.over.clone()), (g(2), None));
-    assert_eq!(store.log.len(), 3, "written once");
-    desk.obey(&mut store);
-    assert_eq!(desk.phase(), "running");
-}
-
-#[test]
-fn a_log_that_cannot_be_written_is_tried_for_a_minute_and_then_ends_the_job() {
-    let mut store = Store::default();
-    let mut desk = Desk::running(2, policy(), &mut store);
-    desk.gone(1, 1);
-    desk.join(1, 7, Holding::Nothing);
-    desk.serve(&mut store, Fate::Done);
-    let mut tries = 0;
-    while desk.over.is_none() {
-        desk.serve(&mut store, Fate::Failed);
-        tries += 1;
-        desk.pass(500);
-    }
-    assert_eq!(tries, 120);
-    let over = "the log cannot be written: disk full".to_owned();
-    assert_eq!(desk.over, Some(Over::Failed(over)));
-    assert_eq!(desk.orders(|order| *order == Order::Halt).len(), 2);
-}
-
-#[test]
-fn a_collector_that_cannot_write_its_first_record_says_so_at_once_and_halts_nobody() {
-    let mut store = Store::default();
-    let mut desk = Desk::new(2, policy(), 1);
-    desk.serve(&mut store, Fate::Done);
-    desk.join(1, 1, holds(1));
-    desk.serve(&mut store, Fate::Failed);
-    assert!(
-        !desk.leads && desk.told.is_empty(),
-        "it never led: {:?}",
-        desk.told
-    );
-    let over = "the log cannot be written: disk full".to_owned();
-    assert_eq!(desk.over, Some(Over::Failed(over)));
-}
-
-#[test]
-fn a_new_collector_of_a_job_that_runs_tries_again_to_write_its_term_and_ends_nothing() {
-    let mut store = Store::default();
-    Desk::running(2, policy(), &mut store);
-    let mut second = Desk::new(2, policy(), 2);
-    second.serve(&mut store, Fate::Done);
-    for _ in 0..10 {
-        second.serve(&mut store, Fate::Failed);
-        assert!(second.pending.is_empty());
-        second.pass(500);
-    }
-    assert_eq!((second.over.clone(), second.leads), (None, false));
-    second.settle(&mut store);
-    joined_by_all(&mut second, 1);
-    assert_eq!((second.phase(), second.generation()), ("running", g(1)));
-}
-
-#[test]
-fn a_collector_that_cannot_read_the_store_has_nothing_to_say_of_the_job() {
-    let mut store = Store::default();
-    Desk::running(2, policy(), &mut store);
-    let mut second = Desk::new(2, policy(), 2);
-    second.serve(&mut store, Fate::Failed);
-    assert!(
-        matches!(second.over, Some(Over::Unread(_))),
-        "{:?}",
-        second.over
-    );
-    assert!(!second.leads && second.told.is_empty());
-}
-
-#[test]
-fn a_store_of_another_topology_is_refused() {
-    let mut store = Store::default();
-    Desk::running(2, policy(), &mut store);
-    let mut desk = Desk::new(3, policy(), 2);
-    desk.settle(&mut store);
-    let Some(Over::Failed(reason)) = &desk.over else {
-        panic!("{:?}", desk.over);
-    };
-    assert!(reason.contains("another topology"), "{reason}");
 }
 
 #[test]
@@ -315,36 +214,6 @@ fn a_snapshot_begun_unseen_beside_a_later_one_is_found_before_a_restore_is_chose
         (second.generation(), store.last_origin()),
         (g(2), Some(s(2)))
     );
-}
-
-#[test]
-fn a_store_that_cannot_be_read_before_a_restore_is_read_again() {
-    let mut store = Store::default();
-    let mut desk = Desk::running(2, policy(), &mut store);
-    desk.gone(1, 1);
-    desk.join(1, 7, Holding::Nothing);
-    desk.serve(&mut store, Fate::Failed);
-    assert!(desk.pending.is_empty());
-    desk.pass(600);
-    desk.obey(&mut store);
-    assert_eq!((desk.phase(), desk.generation()), ("running", g(2)));
-    desk.gone(1, 7);
-    desk.join(1, 8, Holding::Nothing);
-    let mut reads = desk.pending.iter();
-    use cutline::protocol::collector::CollectorEffect;
-    assert!(
-        !reads.any(|effect| matches!(effect, CollectorEffect::Read)),
-        "once a term is enough"
-    );
-    let mut desk = Desk::running(2, policy(), &mut Store::default());
-    desk.gone(1, 1);
-    desk.join(1, 7, Holding::Nothing);
-    while desk.over.is_none() {
-        desk.serve(&mut store, Fate::Failed);
-        desk.pass(500);
-    }
-    let over = "the store cannot be read: cannot be read".to_owned();
-    assert_eq!(desk.over, Some(Over::Failed(over)));
 }
 
 #[test]

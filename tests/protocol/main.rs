@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to fail")]
 
+mod absence;
 mod breaches;
 mod channels;
 mod desk;
@@ -13,6 +14,7 @@ mod feedback;
 mod fencing;
 mod leadership;
 mod limits;
+mod log;
 mod membership;
 mod mixed;
 mod modes;
