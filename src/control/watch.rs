@@ -71,8 +71,6 @@ struct Follower<'a> {
     /// The joins that were told, all to the collector of this term.
     joins: BTreeSet<(Term, String, Incarnation)>,
     term: Term,
-    /// The newest generation that was seen to run.
-    running: Generation,
     /// What was told last to run, and by the collector of which term.
     ran: Option<(Term, Generation)>,
     /// Since when the job does not run, and after how long that is to be spoken of.
@@ -90,7 +88,6 @@ impl<'a> Follower<'a> {
             joined: BTreeSet::new(),
             joins: BTreeSet::new(),
             term: Term::default(),
-            running: Generation::default(),
             ran: None,
             waiting: Some((now, PATIENCE)),
         }
@@ -119,7 +116,7 @@ impl<'a> Follower<'a> {
 
     /// The job came to run while nobody was there to tell it.
     async fn catch_up(&mut self, generation: Generation, snapshot: SnapshotId) {
-        if generation > self.running {
+        if self.ran != Some((self.term, generation)) {
             self.hear(JobEvent::Running {
                 generation,
                 snapshot,
@@ -204,7 +201,6 @@ impl<'a> Follower<'a> {
                 if std::mem::replace(&mut self.ran, ran) == ran {
                     return;
                 }
-                self.running = *generation;
                 news = Some(News::Running);
             }
             JobEvent::Replace { process, pid, .. } => {
