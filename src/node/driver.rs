@@ -1,5 +1,6 @@
 //! The loop of a node: inputs in, effects out, in order.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use crate::hold::Point;
 use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::events::{Order, Report};
-use crate::protocol::frame::{Frame, Greeting};
+use crate::protocol::frame::{Frame, Greeting, Hello};
 use crate::protocol::ids::{ChannelId, Generation};
 use crate::protocol::{Effect, Input, Process};
 
@@ -42,9 +43,9 @@ pub(super) struct Driver<A> {
     trace: TraceFile,
     progress: Arc<Progress>,
     uplink: Option<Uplink>,
-    /// Where each process takes its inputs' streams, as the `Prepare` of the newest generation
-    /// said. One of an older may come late, from a collector that leads no more.
-    addresses: (Generation, Vec<String>),
+    /// Where each process takes its inputs' streams, as the `Prepare` of each generation said;
+    /// those before the last that was dialled in are gone.
+    addresses: BTreeMap<Generation, Vec<String>>,
     /// The command whose outcome the machine states next.
     command: Option<u64>,
     effects: Vec<Effect>,
@@ -74,7 +75,7 @@ impl<A: Application> Driver<A> {
             trace,
             progress,
             uplink: None,
-            addresses: (Generation::default(), Vec::new()),
+            addresses: BTreeMap::new(),
             command: None,
             effects: Vec::new(),
             channels: Vec::new(),
@@ -283,9 +284,7 @@ impl<A: Application> Driver<A> {
             ControlEvent::Order(directive, addresses) => {
                 match directive.order {
                     Order::Prepare(generation, _) => {
-                        if generation >= self.addresses.0 {
-                            self.addresses = (generation, addresses);
-                        }
+                        self.addresses.insert(generation, addresses);
                         self.parts.hold().at(Point::Prepared);
                     }
                     Order::Trigger(..) => self.tell_time(),
@@ -320,10 +319,7 @@ impl<A: Application> Driver<A> {
         match effect {
             Effect::Write(channel, frame) => self.streams.write(channel, frame),
             Effect::Feedback(channel, feedback) => self.streams.feedback(channel, feedback),
-            Effect::Dial(channel, hello) => match self.addresses.1.get(channel.to.index()) {
-                Some(address) => self.streams.dial(channel, address.clone(), hello),
-                None => tracing::error!(%channel, "no address for the receiver"),
-            },
+            Effect::Dial(channel, hello) => self.dial(channel, hello),
             Effect::Greet(channel, greeting) => self.streams.greet(channel, greeting),
             Effect::Hangup(channel, breach) => {
                 if let Some(breach) = breach {
@@ -355,6 +351,15 @@ impl<A: Application> Driver<A> {
             Effect::Fail(reason) => {
                 self.ended.get_or_insert(Err(NodeError::Failed(reason)));
             }
+        }
+    }
+
+    fn dial(&mut self, channel: ChannelId, hello: Hello) {
+        self.addresses = self.addresses.split_off(&hello.generation);
+        let addresses = self.addresses.get(&hello.generation);
+        match addresses.and_then(|addresses| addresses.get(channel.to.index())) {
+            Some(address) => self.streams.dial(channel, address.clone(), hello),
+            None => tracing::error!(%channel, "no address for the receiver"),
         }
     }
 
