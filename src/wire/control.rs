@@ -284,7 +284,6 @@ fn join_out(join: Join, place: &Place) -> pb::Join {
         job: join.job.get(),
         holding: holding.into(),
         generation: generation.get(),
-        initial: join.initial.into_iter().collect(),
         address: place.address.clone(),
         pid: place.pid,
     }
@@ -312,7 +311,6 @@ fn join_in(join: pb::Join) -> Result<NodeSaid, WireError> {
         application: join.application,
         job: JobId::new(join.job),
         holding,
-        initial: join.initial.into_iter().collect(),
     };
     Ok(NodeSaid::Join(join, place))
 }

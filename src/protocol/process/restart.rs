@@ -1,8 +1,8 @@
 //! Joining the job and starting from a cut: the process's side of design section 4.
 
-use super::{Phase, Process};
+use super::{Phase, Process, held_by};
 use crate::protocol::application::{Application, Pace};
-use crate::protocol::cut::{InputPart, OutputPart, Part, Restored};
+use crate::protocol::cut::{InputPart, Loaded, OutputPart, Part};
 use crate::protocol::events::{Directive, Effect, Holding, Join, Order, Report, Standing};
 use crate::protocol::frame::Batch;
 use crate::protocol::ids::{ChannelId, Generation, MessageNumber, SnapshotId};
@@ -20,7 +20,6 @@ impl<A: Application> Process<A> {
             application: self.setup.application.clone(),
             job: self.job,
             holding: self.holding(),
-            initial: self.initial.clone(),
         })));
     }
 
@@ -93,13 +92,11 @@ impl<A: Application> Process<A> {
         self.application = None;
         self.phase = Phase::Loading(generation, snapshot);
         if snapshot == SnapshotId::default() {
-            let started = A::start(&self.setup).map_err(|refusal| refusal.0);
-            let part = self.initial_part();
-            self.install(
-                generation,
-                started.map(|application| (part, application)),
-                effects,
-            );
+            let loaded = A::start(&self.setup).map(|application| Loaded {
+                part: self.initial_part(&application),
+                application,
+            });
+            self.install(generation, loaded.map_err(|refusal| refusal.0), effects);
         } else {
             effects.push(Effect::Load(generation, snapshot));
         }
@@ -109,7 +106,7 @@ impl<A: Application> Process<A> {
     pub(super) fn loaded(
         &mut self,
         generation: Generation,
-        restored: Result<Box<Restored>, String>,
+        loaded: Result<Box<Loaded<A>>, String>,
         effects: &mut Vec<Effect>,
     ) {
         let Phase::Loading(current, snapshot) = self.phase else {
@@ -118,11 +115,9 @@ impl<A: Application> Process<A> {
         if current != generation {
             return;
         }
-        let loaded = restored.and_then(|restored| {
-            let Restored { part, state } = *restored;
-            self.check_part(&part, snapshot)?;
-            let application = A::restore(&self.setup, &state).map_err(|refusal| refusal.0)?;
-            Ok((part, application))
+        let loaded = loaded.and_then(|loaded| {
+            self.check_part(&loaded.part, snapshot)?;
+            Ok(*loaded)
         });
         self.install(generation, loaded, effects);
     }
@@ -132,10 +127,10 @@ impl<A: Application> Process<A> {
     fn install(
         &mut self,
         generation: Generation,
-        loaded: Result<(Part, A), String>,
+        loaded: Result<Loaded<A>, String>,
         effects: &mut Vec<Effect>,
     ) {
-        let (part, application) = match loaded {
+        let Loaded { part, application } = match loaded {
             Ok(loaded) => loaded,
             Err(reason) => {
                 return effects.push(Effect::Report(Report::Unready(generation, reason)));
@@ -160,6 +155,7 @@ impl<A: Application> Process<A> {
         if let Some(tracer) = &mut self.tracer {
             tracer.resume(generation, &part);
         }
+        self.initial = part.initial;
         self.application = Some(application);
         self.pace = Pace::Now;
         self.phase = Phase::Prepared(generation);
@@ -191,7 +187,7 @@ impl<A: Application> Process<A> {
     }
 
     /// The part of every process in `s0`: nothing was sent.
-    fn initial_part(&self) -> Part {
+    fn initial_part(&self, application: &A) -> Part {
         let topology = &self.setup.topology;
         let none = MessageNumber::default();
         let outputs = topology.outputs(self.id()).into_iter();
@@ -214,6 +210,7 @@ impl<A: Application> Process<A> {
             process: self.id(),
             mode: Mode::Classic,
             clock: None,
+            initial: held_by(application, &self.setup),
             outputs: outputs.collect(),
             inputs: inputs.collect(),
         }
