@@ -232,7 +232,11 @@ fn both_shares() -> Box<Loaded<Diary>> {
 }
 
 fn loaded(restored: Box<Loaded<Diary>>) -> (Solo, String) {
-    let mut solo = Solo::new(&topology(3, &LINE), 2, Limits::default());
+    loaded_within(restored, Limits::default())
+}
+
+fn loaded_within(restored: Box<Loaded<Diary>>, limits: Limits) -> (Solo, String) {
+    let mut solo = Solo::new(&topology(3, &LINE), 2, limits);
     solo.told(T1, Order::Prepare(G2, s(1)));
     let effects = solo.step(Input::Loaded(G2, Ok(restored)));
     (solo, format!("{effects:?}"))
@@ -255,6 +259,18 @@ fn a_restore_fills_the_outbox_ahead_of_what_is_new_and_numbers_go_on() {
     };
     let numbers: Vec<_> = frames.iter().map(packed).collect();
     assert_eq!(numbers, [(6, 2), (8, 1)]);
+}
+
+#[test]
+fn a_share_with_a_message_that_no_window_lets_through_any_more_is_refused() {
+    let limits = |message_bytes_max| Limits {
+        message_bytes_max,
+        ..Limits::default()
+    };
+    let refused = loaded_within(both_shares(), limits(9)).1;
+    let words = "a message of 10 bytes waits on p2→p3, over limits.message_bytes_max = 9";
+    assert!(refused.contains(words), "{refused}");
+    assert!(loaded_within(both_shares(), limits(10)).1.contains("Ready"));
 }
 
 #[test]

@@ -238,9 +238,20 @@ impl<A: Application> Process<A> {
                 return Err(format!("what it recorded on {} has gaps", input.channel));
             }
         }
+        // The settings may be others by now: what is longer than every window would wait for ever.
+        let longest = self.settings.limits.message_bytes_max;
         for output in &part.outputs {
             if follow(output.after, &output.share) != Some(output.sent) {
                 return Err(format!("what it recorded on {} has gaps", output.channel));
+            }
+            let messages = output.share.iter().flat_map(Batch::messages);
+            let bytes = messages.map(|(_, message)| message.len() as u64).max();
+            if let Some(bytes) = bytes.filter(|bytes| *bytes > longest) {
+                return Err(format!(
+                    "a message of {bytes} bytes waits on {}, over limits.message_bytes_max = \
+                     {longest}: raise that",
+                    output.channel
+                ));
             }
         }
         Ok(())
