@@ -95,12 +95,12 @@ impl Store {
     /// Reads everything back: the whole log, and every snapshot that has begun with how it ended.
     ///
     /// # Errors
-    /// If the store cannot be read, or a record is torn, damaged or missing where there must be
-    /// one.
+    /// If the store cannot be read, or a record of the log is torn, damaged or missing where there
+    /// must be one. Where it is one of a snapshot, only that one cannot be read.
     pub async fn read_all(&self) -> Result<Records, StoreError> {
         // The snapshots first: their generations were in the log before them, so that whoever
         // writes on meanwhile cannot make the log look too short.
-        let snapshots = self.read_snapshots().await?;
+        let (snapshots, unreadable) = self.read_snapshots().await?;
         let log = self.read_log().await?;
         let last = log.iter().rev().find_map(|entry| entry.generation);
         for (begun, _) in &snapshots {
@@ -112,7 +112,11 @@ impl Store {
                 });
             }
         }
-        Ok(Records { log, snapshots })
+        Ok(Records {
+            log,
+            snapshots,
+            unreadable,
+        })
     }
 
     /// Creates a record, unless there is one in its place. Says that it has created it only if it
@@ -251,13 +255,26 @@ impl Store {
             .await
     }
 
-    async fn read_snapshots(&self) -> Result<Vec<(Begun, Option<Manifest>)>, StoreError> {
+    /// The records of all snapshots, and which cannot be read, and why.
+    async fn read_snapshots(
+        &self,
+    ) -> Result<(Vec<(Begun, Option<Manifest>)>, BTreeMap<SnapshotId, String>), StoreError> {
         let found = self.find_snapshots().await?.into_iter();
-        let reads = found.map(|(snapshot, found)| self.read_snapshot(snapshot, found));
-        let read = stream::iter(reads).buffered(READS_AT_ONCE);
-        read.try_filter_map(|read| async { Ok(read) })
-            .try_collect()
-            .await
+        let reads = found.map(|(snapshot, found)| async move {
+            (snapshot, self.read_snapshot(snapshot, found).await)
+        });
+        let mut reads = stream::iter(reads).buffered(READS_AT_ONCE);
+        let (mut snapshots, mut unreadable) = (Vec::new(), BTreeMap::new());
+        while let Some((snapshot, read)) = reads.next().await {
+            match read {
+                Ok(read) => snapshots.extend(read),
+                Err(error @ (StoreError::Damaged { .. } | StoreError::Missing { .. })) => {
+                    unreadable.insert(snapshot, error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((snapshots, unreadable))
     }
 
     /// Reads the records of a snapshot. Whoever only looks may meet a deletion under way, in

@@ -175,7 +175,10 @@ impl Driver {
                 JobEvent::of_end(&manifest)
             }
             Announcement::Failed(reason) => JobEvent::Failed { reason },
-            Announcement::Warned(reason) => JobEvent::Warning { reason },
+            Announcement::Warned(reason) => {
+                tracing::warn!("{reason}");
+                JobEvent::Warning { reason }
+            }
             Announcement::Restoring(generation, snapshot) => JobEvent::Restoring {
                 generation,
                 snapshot,

@@ -3,6 +3,8 @@
 //! Every record is written by one conditional create and never changed. The log is one sequence
 //! of terms and generations; a snapshot begins with one record and ends with one.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::application::Quantities;
@@ -133,4 +135,7 @@ pub struct Records {
     pub log: Vec<LogEntry>,
     /// Every snapshot that has begun, with how it ended, if it has; in order.
     pub snapshots: Vec<(Begun, Option<Manifest>)>,
+    /// Snapshots of which a record is torn, damaged or missing, and what is wrong. Nobody knows
+    /// whether they are complete: they are never restored, and never deleted.
+    pub unreadable: BTreeMap<SnapshotId, String>,
 }

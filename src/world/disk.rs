@@ -71,6 +71,7 @@ impl Disk {
                     (begun, manifest)
                 })
                 .collect(),
+            unreadable: BTreeMap::new(),
         }
     }
 

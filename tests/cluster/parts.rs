@@ -142,3 +142,44 @@ fn where_it_is_allowed_the_newest_sound_snapshot_is_taken_instead() {
     assert_eq!(running["snapshot"], "s7", "{}", up.story());
     up.interrupt();
 }
+
+#[test]
+fn a_damaged_record_is_named_and_stands_in_the_way_of_no_other_snapshot() {
+    let stage = Stage::new();
+    let mut up = stage.up("bank", &job(false));
+    up.runs();
+    assert_eq!([up.snapshot(), up.snapshot()], ["s1", "s2"]);
+    up.interrupt();
+    let file = "snapshots/s1/manifest.json";
+    let (_, flip) = DAMAGES[2];
+    flip(&stage.path().join("bank.cutline/store").join(file));
+    let mut up = Up::start(&stage, "bank");
+    assert_eq!(up.runs()["snapshot"], "s2");
+    let warned = up.event("the warning", |event| event["event"] == "warning");
+    assert!(
+        warned["reason"].as_str().unwrap().contains(file),
+        "{warned}"
+    );
+    assert_eq!(up.snapshot(), "s3");
+    let listed = up.ask(&["list", "--format", "json"]).yes().json();
+    let states = listed["snapshots"].as_array().unwrap().iter();
+    let states: Vec<_> = states.map(|row| row["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["unreadable", "complete", "complete"]);
+    up.ask(&["verify", "s2"]).yes();
+    up.ask(&["verify", "s1"]).no(&[file]);
+    up.ask(&["verify", "--all"])
+        .no(&["s1 cannot be read: ", file, "1 of 3 do not hold"]);
+    up.interrupt();
+
+    // What may be the newest is wanted.
+    flip(
+        &stage
+            .path()
+            .join("bank.cutline/store/snapshots/s3/manifest.json"),
+    );
+    let up = Up::start(&stage, "bank");
+    let answer = up
+        .ends()
+        .says(&["s3 may be the one", "store.fall_back = true"]);
+    assert_eq!(answer.code, 2, "it could not even start: {answer}");
+}

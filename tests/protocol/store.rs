@@ -14,17 +14,20 @@ pub(crate) struct Store {
     pub(crate) log: BTreeMap<u64, LogEntry>,
     pub(crate) begun: BTreeMap<SnapshotId, Begun>,
     pub(crate) manifests: BTreeMap<SnapshotId, Manifest>,
+    pub(crate) unreadable: BTreeMap<SnapshotId, String>,
 }
 
 impl Store {
     pub(crate) fn read(&self) -> Records {
         let manifest = |id: &SnapshotId| self.manifests.get(id).cloned();
         let begun = self.begun.iter();
+        let begun = begun.filter(|(id, _)| !self.unreadable.contains_key(id));
         Records {
             log: self.log.values().cloned().collect(),
             snapshots: begun
                 .map(|(id, begun)| (begun.clone(), manifest(id)))
                 .collect(),
+            unreadable: self.unreadable.clone(),
         }
     }
 

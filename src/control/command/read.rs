@@ -80,7 +80,7 @@ pub async fn show(
         .snapshots
         .iter()
         .find(|(begun, _)| begun.snapshot == snapshot);
-    let (begun, manifest) = found.ok_or_else(|| unknown(&job, snapshot))?;
+    let (begun, manifest) = found.ok_or_else(|| unknown(&job, &records, snapshot))?;
     let view = ShowView::new(job.topology(), begun, manifest.as_ref());
     Ok(Reply::yes(view.render(format)))
 }
@@ -103,8 +103,11 @@ pub async fn verify(
         let chosen = choose(&job, &records, which)?;
         let store = store.as_ref();
         let store = store.expect("a store that is not there has no snapshot to choose");
-        let view = verify_all(&job, store, &chosen, progress).await?;
-        if !view.snapshots.is_empty() {
+        let mut view = verify_all(&job, store, &chosen, progress).await?;
+        if *which == Which::All {
+            view.note(&records.unreadable);
+        }
+        if !view.snapshots.is_empty() || !view.unreadable.is_empty() {
             return Ok(Reply {
                 text: view.render(format),
                 yes: view.holds,
@@ -124,7 +127,7 @@ fn choose(job: &Job, records: &Records, which: &Which) -> Result<Vec<SnapshotId>
             let snapshot = id(text)?;
             let (_, manifest) = all
                 .find(|(begun, _)| begun.snapshot == snapshot)
-                .ok_or_else(|| unknown(job, snapshot))?;
+                .ok_or_else(|| unknown(job, records, snapshot))?;
             match manifest {
                 Some(_) => Ok(vec![snapshot]),
                 None => Err(CommandError::No(format!("{snapshot} is still open"))),
@@ -134,7 +137,7 @@ fn choose(job: &Job, records: &Records, which: &Which) -> Result<Vec<SnapshotId>
             let manifests = all.filter_map(|(_, manifest)| manifest.as_ref());
             let complete = manifests.filter(|manifest| manifest.is_complete());
             let all: Vec<_> = complete.map(|manifest| manifest.snapshot).collect();
-            if all.is_empty() {
+            if all.is_empty() && records.unreadable.is_empty() {
                 let nothing = format!("{} has no complete snapshot to verify", job.name());
                 return Err(CommandError::No(nothing));
             }
@@ -194,7 +197,10 @@ async fn is_retired(store: &Store, snapshot: SnapshotId) -> bool {
     )
 }
 
-fn unknown(job: &Job, snapshot: SnapshotId) -> CommandError {
+fn unknown(job: &Job, records: &Records, snapshot: SnapshotId) -> CommandError {
+    if let Some(why) = records.unreadable.get(&snapshot) {
+        return CommandError::No(format!("{snapshot} cannot be read: {why}"));
+    }
     CommandError::No(format!(
         "{} has no snapshot {snapshot}: 'cutline list' shows those it has",
         job.name()

@@ -1,10 +1,13 @@
 //! `cutline list`: every snapshot that has begun.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{View, bytes};
 use crate::control::table::{Cell, Colour, Table, Tone};
 use crate::protocol::cut::{ChannelFacts, Run};
+use crate::protocol::ids::SnapshotId;
 use crate::protocol::records::{Begun, End, Manifest, Records};
 
 /// Every snapshot of a job, the oldest first.
@@ -21,10 +24,10 @@ pub struct ListView {
 pub struct SnapshotRow {
     /// Its id, such as `s12`.
     pub id: String,
-    /// `complete`, `aborted` or `open`.
+    /// `complete`, `aborted`, `open`, or `unreadable` where a record of it is damaged.
     pub state: &'static str,
-    /// The generation it is of, such as `g3`.
-    pub generation: String,
+    /// The generation it is of, such as `g3`; unknown where it is unreadable.
+    pub generation: Option<String>,
     /// How it was taken; unknown while it is open.
     pub mode: Option<String>,
     /// How many parts it has.
@@ -35,7 +38,7 @@ pub struct SnapshotRow {
     pub messages: u64,
     /// How long it took.
     pub elapsed_ms: Option<u64>,
-    /// Why it was aborted.
+    /// Why it was aborted, or cannot be read.
     pub reason: Option<String>,
 }
 
@@ -43,11 +46,13 @@ impl ListView {
     /// What the store says.
     pub fn new(job: impl Into<String>, records: &Records) -> Self {
         let rows = records.snapshots.iter();
+        let rows = rows.map(|(begun, end)| (begun.snapshot, SnapshotRow::new(begun, end.as_ref())));
+        let unreadable = records.unreadable.iter();
+        let unreadable = unreadable.map(|(&id, why)| (id, SnapshotRow::unreadable(id, why)));
+        let rows: BTreeMap<_, _> = rows.chain(unreadable).collect();
         Self {
             job: job.into(),
-            snapshots: rows
-                .map(|(begun, end)| SnapshotRow::new(begun, end.as_ref()))
-                .collect(),
+            snapshots: rows.into_values().collect(),
         }
     }
 }
@@ -58,7 +63,7 @@ impl SnapshotRow {
         let mut row = Self {
             id: begun.snapshot.to_string(),
             state: "open",
-            generation: begun.generation.to_string(),
+            generation: Some(begun.generation.to_string()),
             mode: manifest.map(|manifest| mode_name(manifest.mode)),
             parts: 0,
             bytes: 0,
@@ -86,6 +91,21 @@ impl SnapshotRow {
         }
         row
     }
+
+    /// One of which a record cannot be read.
+    fn unreadable(id: SnapshotId, why: &str) -> Self {
+        Self {
+            id: id.to_string(),
+            state: "unreadable",
+            generation: None,
+            mode: None,
+            parts: 0,
+            bytes: 0,
+            messages: 0,
+            elapsed_ms: None,
+            reason: Some(why.to_owned()),
+        }
+    }
 }
 
 /// How many messages were recorded at one end of a channel.
@@ -106,7 +126,7 @@ pub(super) fn mode_name(mode: crate::protocol::mode::Mode) -> String {
 pub(super) fn state_tone(state: &str) -> Tone {
     match state {
         "complete" => Tone::Good,
-        "aborted" => Tone::Bad,
+        "aborted" | "unreadable" => Tone::Bad,
         _ => Tone::Faint,
     }
 }
@@ -133,7 +153,7 @@ impl View for ListView {
             table.row(vec![
                 Cell::text(&row.id),
                 Cell::text(row.state).toned(state_tone(row.state)),
-                Cell::text(&row.generation),
+                Cell::text(row.generation.as_deref().unwrap_or_default()),
                 Cell::number(
                     row.elapsed_ms
                         .map(|ms| format!("{ms} ms"))
@@ -169,16 +189,18 @@ mod tests {
                 (second, Some(aborted)),
                 (third, None),
             ],
+            unreadable: [(SnapshotId::new(4), "begun.json is torn".to_owned())].into(),
         }
     }
 
     #[test]
     fn every_snapshot_that_has_begun_is_listed_with_its_end() {
         let text = "\
-SNAPSHOT  STATE     GENERATION   TOOK  PARTS   SIZE  MESSAGES
-s1        complete  g1          35 ms      2  100 B         2
-s2        aborted   g1                                         no word from p2 in 10s
-s3        open      g1
+SNAPSHOT  STATE       GENERATION   TOOK  PARTS   SIZE  MESSAGES
+s1        complete    g1          35 ms      2  100 B         2
+s2        aborted     g1                                         no word from p2 in 10s
+s3        open        g1
+s4        unreadable                                             begun.json is torn
 ";
         let view = ListView::new("bank", &records());
         assert_eq!(view.render(Format::Table(Colour::Off)), text);

@@ -172,10 +172,10 @@ impl View for ShowView {
     fn table(&self, colour: Colour) -> String {
         let snapshot = &self.snapshot;
         let state = state_tone(snapshot.state).paint(snapshot.state, colour);
-        let mut text = format!(
-            "{} {state}, generation {}",
-            snapshot.id, snapshot.generation
-        );
+        let mut text = format!("{} {state}", snapshot.id);
+        if let Some(generation) = &snapshot.generation {
+            let _ = write!(text, ", generation {generation}");
+        }
         if let Some(mode) = &snapshot.mode {
             let _ = write!(text, ", {mode}");
         }

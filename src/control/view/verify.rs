@@ -1,5 +1,6 @@
 //! `cutline verify`: the verdicts on snapshots.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -7,6 +8,7 @@ use serde::Serialize;
 use super::View;
 use crate::check::{Answer, PartState, Verdicts, Verified};
 use crate::control::table::{Cell, Colour, Table, Tone};
+use crate::protocol::ids::SnapshotId;
 
 /// The verdicts on one or more snapshots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -17,6 +19,8 @@ pub struct VerifyView {
     pub holds: bool,
     /// The snapshots, each as `docs/store.md` describes it.
     pub snapshots: Vec<Verified>,
+    /// The ids of those that cannot even be read, and what is wrong with each.
+    pub unreadable: BTreeMap<String, String>,
 }
 
 impl VerifyView {
@@ -26,16 +30,29 @@ impl VerifyView {
             job: job.into(),
             holds: snapshots.iter().all(|verified| verified.holds),
             snapshots,
+            unreadable: BTreeMap::new(),
         }
+    }
+
+    /// Notes those that cannot be read.
+    pub fn note(&mut self, unreadable: &BTreeMap<SnapshotId, String>) {
+        let named = unreadable
+            .iter()
+            .map(|(id, why)| (id.to_string(), why.clone()));
+        self.unreadable.extend(named);
+        self.holds &= self.unreadable.is_empty();
     }
 }
 
 impl View for VerifyView {
     fn table(&self, colour: Colour) -> String {
-        if let [only] = self.snapshots.as_slice() {
+        if let ([only], true) = (self.snapshots.as_slice(), self.unreadable.is_empty()) {
             return one(only, colour);
         }
         let mut text = all(&self.snapshots, colour);
+        for (id, why) in &self.unreadable {
+            let _ = writeln!(text, "{id} cannot be read: {why}");
+        }
         let failing: Vec<_> = self
             .snapshots
             .iter()
@@ -44,8 +61,8 @@ impl View for VerifyView {
         for verified in &failing {
             let _ = write!(text, "\n{}", one(verified, colour));
         }
-        let count = self.snapshots.len();
-        let last = match failing.len() {
+        let count = self.snapshots.len() + self.unreadable.len();
+        let last = match failing.len() + self.unreadable.len() {
             0 => Tone::Good.paint(&format!("every verdict holds on all {count}"), colour),
             some => Tone::Bad.paint(&format!("{some} of {count} do not hold"), colour),
         };
@@ -145,7 +162,7 @@ mod tests {
 
     use super::*;
     use crate::check::VerifiedPart;
-    use crate::protocol::ids::{Generation, SnapshotId};
+    use crate::protocol::ids::Generation;
     use crate::protocol::mode::Mode;
 
     #[test]

@@ -45,6 +45,18 @@ impl Collector {
         }
     }
 
+    /// What cannot be read is passed over, and its id is never given out again.
+    pub(super) fn note_unreadable(&mut self, unreadable: BTreeMap<SnapshotId, String>) {
+        for (id, why) in unreadable {
+            self.collection.begun = self.collection.begun.max(id);
+            let ended = self.collection.stored.contains_key(&id);
+            // If it could be read before, what it said counts.
+            if !ended && !self.collection.open.contains_key(&id) {
+                self.collection.unreadable.insert(id, why);
+            }
+        }
+    }
+
     /// Begins what is wanted, or due, if the job runs and there is room.
     pub(super) fn begin_wanted(&mut self, effects: &mut Vec<CollectorEffect>) {
         while self.collection.has_room(self.policy.open_max) {

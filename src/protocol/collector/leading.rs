@@ -66,6 +66,7 @@ impl Collector {
                 let mut snapshots = records.snapshots;
                 snapshots.retain(|(begun, _)| self.collection.is_news(begun.snapshot));
                 self.read_snapshots(snapshots);
+                self.note_unreadable(records.unreadable);
                 self.abort_all("its collector was lost", effects);
             }
             Err(reason) if tries + 1 >= TRIES_MAX => {
@@ -103,6 +104,7 @@ impl Collector {
             }
         }
         self.read_snapshots(records.snapshots);
+        self.note_unreadable(records.unreadable);
         self.phase = Phase::Claiming;
         let entry = self.log_entry(self.term.next());
         effects.push(CollectorEffect::Create(Record::Log(entry)));

@@ -210,6 +210,12 @@ impl Collector {
             let reason = "no snapshot of this job can be restored: `cutline verify --all` says why";
             return self.fail(reason.to_owned(), effects);
         };
+        if let Some(reason) = self
+            .unreadable_instead(restored)
+            .filter(|_| target.is_none())
+        {
+            return self.fail(reason, effects);
+        }
         let begun = GenerationEntry {
             generation: self.generation.next(),
             restored,
@@ -218,6 +224,20 @@ impl Collector {
         let mut entry = self.log_entry(self.term);
         entry.generation = Some(begun);
         effects.push(CollectorEffect::Create(Record::Log(entry)));
+    }
+
+    /// Why a choice that nobody has asked for may not be taken: a newer snapshot cannot be read, and
+    /// may be the one.
+    fn unreadable_instead(&self, chosen: SnapshotId) -> Option<String> {
+        let (newer, why) = self.collection.unreadable.range(chosen.next()..).next()?;
+        let remedy = match chosen == SnapshotId::default() {
+            true => "there is no older one".to_owned(),
+            false if self.policy.fall_back => return None,
+            false => format!("allow {chosen}, which is older, to be taken: store.fall_back = true"),
+        };
+        Some(format!(
+            "{newer} may be the one to restore: {why}; {remedy}"
+        ))
     }
 
     fn run_all(&mut self, effects: &mut Vec<CollectorEffect>) {
@@ -231,6 +251,11 @@ impl Collector {
         effects.push(CollectorEffect::Announce(Announcement::Running(
             generation, restored,
         )));
+        // Not sooner: before a job runs, nobody may be there to hear it.
+        for (id, why) in &self.collection.unreadable {
+            let warning = format!("{id} cannot be read, and is passed over: {why}");
+            effects.push(CollectorEffect::Announce(Announcement::Warned(warning)));
+        }
         if let Some(asker) = self.restoring.take() {
             let answer = Answer::Running(generation, restored);
             effects.push(CollectorEffect::Answer(asker, Ok(answer)));
