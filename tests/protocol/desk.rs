@@ -369,6 +369,17 @@ impl Desk {
         lost.collect()
     }
 
+    pub(crate) fn warnings(&self) -> Vec<&str> {
+        let warnings = self
+            .announced
+            .iter()
+            .filter_map(|announcement| match announcement {
+                Announcement::Warned(reason) => Some(reason.as_str()),
+                _ => None,
+            });
+        warnings.collect()
+    }
+
     pub(crate) fn failures(&self) -> Vec<&str> {
         let failures = self
             .announced

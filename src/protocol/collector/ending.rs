@@ -27,12 +27,14 @@ impl Collector {
             let failure = format!("{snapshot} was aborted: {reason}");
             self.write_end(snapshot, End::Aborted { reason }, effects);
             if counts {
-                self.failed_once(snapshot, failure, effects);
+                // Told when its end is written.
+                self.count_once(snapshot, failure, effects);
             }
         }
     }
 
-    fn failed_once(
+    /// Counts a snapshot as a failure, unless it is counted already.
+    fn count_once(
         &mut self,
         snapshot: SnapshotId,
         reason: String,
@@ -41,7 +43,7 @@ impl Collector {
         if let Some(open) = self.collection.open.get_mut(&snapshot)
             && !std::mem::replace(&mut open.failed, true)
         {
-            self.failed(reason, effects);
+            self.count_failure(reason, effects);
         }
     }
 
@@ -143,7 +145,12 @@ impl Collector {
         if tries >= TRIES_MAX {
             return self.fail(reason, effects);
         }
-        self.failed_once(snapshot, reason, effects);
+        if tries == 1 {
+            effects.push(CollectorEffect::Announce(Announcement::Failed(
+                reason.clone(),
+            )));
+        }
+        self.count_once(snapshot, reason, effects);
     }
 
     /// Deletes what retention no longer wants: everything below the newest complete ones, but
@@ -174,12 +181,17 @@ impl Collector {
         }
     }
 
-    /// A snapshot failed. More in a row than are tolerated end the job.
+    /// A snapshot failed of which nothing else will be told.
     pub(super) fn failed(&mut self, reason: String, effects: &mut Vec<CollectorEffect>) {
-        self.collection.failures_in_row += 1;
         effects.push(CollectorEffect::Announce(Announcement::Failed(
             reason.clone(),
         )));
+        self.count_failure(reason, effects);
+    }
+
+    /// One failure more. More in a row than are tolerated end the job.
+    fn count_failure(&mut self, reason: String, effects: &mut Vec<CollectorEffect>) {
+        self.collection.failures_in_row += 1;
         let (failures, tolerated) = (
             self.collection.failures_in_row,
             self.policy.failures_tolerated,

@@ -160,13 +160,17 @@ impl Collector {
             let remedy = "allow an older one to be taken: store.fall_back = true";
             return self.fail(format!("{reason}; {remedy}"), effects);
         }
-        effects.push(CollectorEffect::Announce(Announcement::Failed(
-            reason.clone(),
+        let Some(older) = self.choose() else {
+            return self.fail(format!("{reason}; there is no older one"), effects);
+        };
+        let instead = format!("{reason}; the job goes back to {older} instead");
+        effects.push(CollectorEffect::Announce(Announcement::Warned(
+            instead.clone(),
         )));
-        match self.choose() {
-            Some(older) => self.recover(Some(older), "the job is being restored", effects),
-            None => self.fail(format!("{reason}; there is no older one"), effects),
+        if let Some(asker) = self.restoring.take() {
+            effects.push(CollectorEffect::Answer(asker, Err(instead)));
         }
+        self.recover(Some(older), "the job is being restored", effects);
     }
 
     /// Goes on wherever nothing is waited for any more.
