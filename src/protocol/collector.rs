@@ -45,8 +45,9 @@ const WANTED_MAX: usize = 64;
 /// How long to wait before writing again what could not be written.
 const RETRY_MS: u64 = 500;
 
-/// How often a record is tried before the job is given up: a minute of a broken store.
-const TRIES_MAX: u32 = 120;
+/// How long after a first failure of the store the job is given up: a minute, in which a full disk
+/// is seen to or a server is back. Not so many tries, each of which may hang.
+const PATIENCE_MS: u64 = 60_000;
 
 /// The most that counts as having passed between two words of the time. A driver says it many
 /// times a second: more only passes while this program is stopped or starved, and what others
@@ -79,8 +80,8 @@ pub struct Collector {
     restoring: Option<RequestId>,
     /// Who asked for the end of the job, and its last snapshot once it has begun.
     stopping: Option<(RequestId, Option<SnapshotId>)>,
-    /// A log record that could not be written, how often, and when it is tried again.
-    log_retry: Option<(LogEntry, u32, u64)>,
+    /// A log record that could not be written, since when, and when it is tried again.
+    log_retry: Option<(LogEntry, u64, u64)>,
     reread: Reread,
     /// Lost nodes whose replacement is asked for once the next generation is on record: a
     /// collector that has been superseded loses that write, and must not replace anyone.
@@ -139,7 +140,7 @@ impl Collector {
             restoring: None,
             stopping: None,
             log_retry: None,
-            reread: Reread::Due(0, 0),
+            reread: Reread::Due(None, 0),
             to_replace: Vec::new(),
             before_restore: SnapshotId::default(),
             said_ms: 0,

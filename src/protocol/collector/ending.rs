@@ -2,7 +2,7 @@
 
 use super::collection::{Ended, Stage};
 use super::recovery::Phase;
-use super::{Announcement, Answer, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
+use super::{Announcement, Answer, Collector, CollectorEffect, PATIENCE_MS, RETRY_MS};
 use crate::protocol::events::Order;
 use crate::protocol::ids::SnapshotId;
 use crate::protocol::mutant::{Mutant::TakesUnknownForAborted, is};
@@ -72,7 +72,7 @@ impl Collector {
             topology: self.topology.fingerprint(),
             end,
         });
-        open.stage = Stage::Ending(manifest.clone(), 0);
+        open.stage = Stage::Ending(manifest.clone(), None);
         effects.push(CollectorEffect::Create(Record::Manifest(manifest)));
     }
 
@@ -136,16 +136,16 @@ impl Collector {
         let Some(open) = self.collection.open.get_mut(&snapshot) else {
             return;
         };
-        let Stage::Ending(_, tries) = open.stage else {
+        let Stage::Ending(_, before_ms) = open.stage else {
             return;
         };
-        let tries = tries + 1;
-        open.stage = Stage::Stuck(Box::new(manifest), tries, self.now_ms + RETRY_MS);
+        let since_ms = before_ms.unwrap_or(self.now_ms);
+        open.stage = Stage::Stuck(Box::new(manifest), since_ms, self.now_ms + RETRY_MS);
         let reason = format!("the end of {snapshot} could not be written: {reason}");
-        if tries >= TRIES_MAX {
+        if self.now_ms - since_ms >= PATIENCE_MS {
             return self.fail(reason, effects);
         }
-        if tries == 1 {
+        if before_ms.is_none() {
             effects.push(CollectorEffect::Announce(Announcement::Failed(
                 reason.clone(),
             )));
@@ -254,9 +254,9 @@ impl Collector {
                     let names: Vec<_> = missing.map(|p| self.topology.name(p)).collect();
                     late.push((snapshot, names.join(", ")));
                 }
-                Stage::Stuck(manifest, tries, retry_ms) if self.now_ms >= *retry_ms => {
-                    let (manifest, tries) = (manifest.clone(), *tries);
-                    open.stage = Stage::Ending(manifest.clone(), tries);
+                Stage::Stuck(manifest, since_ms, retry_ms) if self.now_ms >= *retry_ms => {
+                    let (manifest, since_ms) = (manifest.clone(), *since_ms);
+                    open.stage = Stage::Ending(manifest.clone(), Some(since_ms));
                     effects.push(CollectorEffect::Create(Record::Manifest(manifest)));
                 }
                 _ => {}
