@@ -140,7 +140,9 @@
 //! 3. The next generation is created in the log, with the snapshot it starts from.
 //! 4. When every process has a node, all are told `Prepare`. Each drops its queues, streams and
 //!    recordings, loads its part, fills its inboxes with the channel states, dials, and answers
-//!    ready. Frames may arrive; nothing is handled.
+//!    ready. Frames may arrive; nothing is handled. Nodes that are alive and do not get ready are
+//!    lost after ten minutes in which nobody did; the third time in a row their snapshot counts as
+//!    one that cannot be loaded.
 //! 5. When all are ready, all are told `Run`. What was restored stands at the head of the inboxes,
 //!    so it is handled before what is new.
 //!

@@ -251,8 +251,7 @@ impl Collector {
                 Stage::Gathering if self.now_ms - open.begun_ms >= timeout_ms => {
                     let missing = self.topology.processes();
                     let missing = missing.filter(|process| !open.parts.contains_key(process));
-                    let names: Vec<_> = missing.map(|p| self.topology.name(p)).collect();
-                    late.push((snapshot, names.join(", ")));
+                    late.push((snapshot, missing.collect::<Vec<_>>()));
                 }
                 Stage::Stuck(manifest, since_ms, retry_ms) if self.now_ms >= *retry_ms => {
                     let (manifest, since_ms) = (manifest.clone(), *since_ms);
@@ -262,7 +261,8 @@ impl Collector {
                 _ => {}
             }
         }
-        for (snapshot, names) in late {
+        for (snapshot, missing) in late {
+            let names = self.names(missing);
             let reason = format!("no part within {timeout_ms} ms from {names}");
             self.abort(snapshot, reason, true, effects);
         }

@@ -105,7 +105,7 @@ impl Collector {
         let generation = self.generation;
         let holding = self.members.holding(process);
         match self.phase {
-            Phase::Preparing if holding != Some(Holding::Prepared(generation)) => {
+            Phase::Preparing(_) if holding != Some(Holding::Prepared(generation)) => {
                 self.tell(
                     process,
                     Order::Prepare(generation, self.restored()),
@@ -169,22 +169,33 @@ impl Collector {
             self.refuse(claimant.process, claimant.incarnation, reason, effects);
         }
         for (process, incarnation) in self.members.overdue(self.now_ms, self.policy.silence_ms) {
-            let reason = "this node did not answer in time and was declared lost".to_owned();
-            self.refuse(process, incarnation, reason, effects);
-            let claimant = self.members.lose(process, self.now_ms);
-            effects.push(CollectorEffect::Announce(Announcement::Lost(
-                process,
-                incarnation,
-            )));
-            self.to_replace.push((process, incarnation));
-            self.lost_one(effects);
-            if let Some(claimant) = claimant {
-                self.joining(claimant, effects);
-            }
+            let reason = "this node did not answer in time and was declared lost";
+            self.lose(process, incarnation, reason, effects);
         }
         if !matches!(self.phase, Phase::Ending(_) | Phase::Recording(_)) {
             self.replace_lost(effects);
             self.point_out_absent(effects);
+        }
+    }
+
+    /// This node is lost, though its program may exist: its place is another's now.
+    pub(super) fn lose(
+        &mut self,
+        process: ProcessId,
+        incarnation: Incarnation,
+        reason: &str,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        self.refuse(process, incarnation, reason.to_owned(), effects);
+        let claimant = self.members.lose(process, self.now_ms);
+        effects.push(CollectorEffect::Announce(Announcement::Lost(
+            process,
+            incarnation,
+        )));
+        self.to_replace.push((process, incarnation));
+        self.lost_one(effects);
+        if let Some(claimant) = claimant {
+            self.joining(claimant, effects);
         }
     }
 
