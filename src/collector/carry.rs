@@ -1,6 +1,5 @@
 //! Carrying out what the machine decides, in the order it says.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -15,7 +14,7 @@ use crate::wire::control::{Place, Progress, directive};
 use crate::wire::pb;
 
 use super::asks::{Reply, Untold};
-use super::driver::{Driver, End};
+use super::driver::{Driver, End, Stored};
 use super::event::JobEvent;
 use super::nodes::Key;
 
@@ -41,15 +40,8 @@ impl Driver {
                     end = self.publisher.publish().err().map(End::Unpublished);
                 }
                 CollectorEffect::Delete(snapshot) => {
-                    let store = self.store.clone();
-                    let turn = Arc::clone(&self.deletions).acquire_owned().await;
-                    self.storing.spawn(async move {
-                        let _turn = turn;
-                        if let Err(error) = store.delete_snapshot(snapshot).await {
-                            tracing::warn!(%snapshot, "cannot be deleted: {error}");
-                        }
-                        None
-                    });
+                    self.deletions.add(snapshot);
+                    self.delete();
                 }
                 CollectorEffect::Tell(process, incarnation, word) => {
                     let key = (process, incarnation);
@@ -95,8 +87,21 @@ impl Driver {
                 tracing::warn!("what killed writers have left stays: {error}");
             }
             let records = records.map_err(|error| error.to_string());
-            Some(CollectorInput::Read(records))
+            Stored::Answer(CollectorInput::Read(records))
         });
+    }
+
+    /// Begins the deletions whose turn has come.
+    pub(super) fn delete(&mut self) {
+        while let Some(snapshot) = self.deletions.begin() {
+            let store = self.store.clone();
+            self.storing.spawn(async move {
+                if let Err(error) = store.delete_snapshot(snapshot).await {
+                    tracing::warn!(%snapshot, "cannot be deleted: {error}");
+                }
+                Stored::Deleted
+            });
+        }
     }
 
     fn create(&mut self, record: Record) {
@@ -108,7 +113,7 @@ impl Driver {
         let store = self.store.clone();
         self.storing.spawn(async move {
             let outcome = store.create(&record).await;
-            Some(CollectorInput::Created(record, outcome))
+            Stored::Answer(CollectorInput::Created(record, outcome))
         });
     }
 
