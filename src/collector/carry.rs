@@ -118,11 +118,10 @@ impl Driver {
     }
 
     fn dismiss(&mut self, key: Key, word: Directive) {
-        if let Order::Refused(reason) = &word.order {
-            tracing::warn!(
-                process = self.topology.name(key.0),
-                "a node is refused: {reason}"
-            );
+        if let Order::Refused { reason, .. } = &word.order {
+            // It need not be of this topology, and then has no name in it.
+            let process = key.0;
+            tracing::warn!(%process, "a node is refused: {reason}");
         }
         self.asks.lost(key);
         self.nodes.dismiss(key, directive(word, Vec::new()));

@@ -63,7 +63,7 @@ pub struct Collector {
     application: String,
     policy: Policy,
     nonce: u64,
-    /// Which job this is; `j0` until the log has been read.
+    /// Which job this is; `j0` until the first record of its log is known to stand.
     job: JobId,
     phase: Phase,
     term: Term,

@@ -165,7 +165,10 @@ pub fn directive(directive: Directive, addresses: Vec<String>) -> pb::CollectorW
         Order::Run(generation) => CollectorWord::Run(pb::Run {
             generation: generation.get(),
         }),
-        Order::Refused(reason) => CollectorWord::Refused(pb::JoinRefused { reason }),
+        Order::Refused { job, reason } => {
+            let job = job.get();
+            CollectorWord::Refused(pb::JoinRefused { reason, job })
+        }
         Order::Halt => CollectorWord::Halt(pb::Halt {}),
     };
     pb::CollectorWord {
@@ -246,7 +249,10 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
                 Order::Prepare(generation, SnapshotId::new(prepare.snapshot))
             }
             CollectorWord::Run(run) => Order::Run(Generation::new(run.generation)),
-            CollectorWord::Refused(refused) => Order::Refused(refused.reason),
+            CollectorWord::Refused(pb::JoinRefused { reason, job }) => Order::Refused {
+                job: JobId::new(job),
+                reason,
+            },
             CollectorWord::Halt(pb::Halt {}) => Order::Halt,
             CollectorWord::Command(pb::NodeCommand { request, text }) => {
                 return Ok(Self::Command { request, text });

@@ -199,7 +199,7 @@ impl Still {
             }
             Order::Run(generation) => self.holding = Holding::Running(generation),
             Order::Trigger(snapshot, _) if self.manner == Manner::Good => self.contribute(snapshot),
-            Order::Refused(_) | Order::Halt => return false,
+            Order::Refused { .. } | Order::Halt => return false,
             Order::Trigger(..) | Order::Welcome(_) | Order::Ended { .. } => {}
         }
         true

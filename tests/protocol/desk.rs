@@ -111,7 +111,7 @@ impl Desk {
                     self.told.push((process, incarnation, directive.order));
                 }
                 CollectorEffect::Dismiss(process, incarnation, directive) => {
-                    let Order::Refused(reason) = directive.order else {
+                    let Order::Refused { reason, .. } = directive.order else {
                         panic!("a node is dismissed with a reason");
                     };
                     self.dismissed.push((process, incarnation, reason));

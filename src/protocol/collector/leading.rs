@@ -92,9 +92,9 @@ impl Collector {
                           directory, or the job file it was begun with";
             return self.fail(reason.to_owned(), effects);
         }
-        let first = records.log.first();
-        self.job = JobId::new(first.map_or(self.nonce, |first| first.nonce));
-        self.refuse_strangers(effects);
+        if let Some(first) = records.log.first() {
+            self.is_of(JobId::new(first.nonce), effects);
+        }
         for entry in &records.log {
             self.logged = entry.number;
             self.term = self.term.max(entry.term);
@@ -136,6 +136,9 @@ impl Collector {
         }
         self.log_retry = None;
         self.logged = entry.number;
+        if entry.number == FIRST_RECORD {
+            self.is_of(JobId::new(self.nonce), effects);
+        }
         match entry.generation {
             None => self.lead(entry, effects),
             Some(begun) => {

@@ -149,7 +149,10 @@ fn every_order_of_the_collector_comes_through() {
         ended(true),
         ended(false),
         Order::Run(generation),
-        Order::Refused("another one is there".to_owned()),
+        Order::Refused {
+            job: JobId::new(57),
+            reason: "another one is there".to_owned(),
+        },
         Order::Halt,
     ];
     let term = Term::new(6);
