@@ -1,6 +1,7 @@
 //! A slow consumer: one process makes parcels as fast as there is room, the other takes three
 //! milliseconds for each. Messages pile up between them, and a marker that waits its turn waits
-//! behind all of them: try it with `mode = "classic"`, then with `mode = "unaligned"`.
+//! behind all of them: try it with `mode = "classic"`, then with `mode = "unaligned"`. Reading
+//! its state takes longer than a node may be silent, and nobody minds.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,6 +13,9 @@ use cutline::protocol::ids::ChannelId;
 
 /// How long a parcel takes.
 const WORK: Duration = Duration::from_millis(3);
+
+/// How long it takes to read a state: as if it were large.
+const READING: Duration = Duration::from_millis(2500);
 
 /// How many parcels there are to be made.
 const STOCK: u64 = 1_000_000;
@@ -26,6 +30,7 @@ impl Application for Parcels {
     }
 
     fn restore(_setup: &Setup, state: &[u8]) -> Result<Self, Refusal> {
+        sleep(READING); // A state may take its time: the node goes on meanwhile.
         let parcels = read(state).ok_or_else(|| Refusal("eight bytes make a state".to_owned()))?;
         Ok(Self(parcels))
     }

@@ -8,7 +8,8 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
-unset CUTLINE_DIR CUTLINE_JOB CUTLINE_FORMAT CUTLINE_DETACH CUTLINE_LOG_FORMAT
+# Whoever runs this may have settings of their own.
+unset ${!CUTLINE_@}
 
 # How long to wait for what should take a second or two: a busy machine is no failure.
 PATIENCE_S=60

@@ -131,12 +131,7 @@ pub async fn run<A: Application>(
     let trace = TraceFile::new(config.dir.as_deref(), &config.setup, incarnation);
     let gate = Gate::find(config.dir.as_deref(), &name).await;
     let hold = Hold::new(config.dir, &name);
-    let parts = Parts::new::<A>(
-        Arc::new(store),
-        config.setup,
-        process.initial().clone(),
-        hold,
-    );
+    let parts = Parts::new(Arc::new(store), config.setup, hold);
     let gate = gate.map_err(NodeError::Gate)?;
     let timing = Timing {
         delay: config.delay,

@@ -39,7 +39,7 @@ pub(super) struct Driver<A> {
     pub(super) streams: Streams,
     /// Where deeds wait, in a job that is released deed by deed.
     pub(super) gate: Option<Gate>,
-    parts: Parts,
+    parts: Parts<A>,
     trace: TraceFile,
     progress: Arc<Progress>,
     uplink: Option<Uplink>,
@@ -62,7 +62,7 @@ impl<A: Application> Driver<A> {
         process: Process<A>,
         streams: Streams,
         gate: Option<Gate>,
-        parts: Parts,
+        parts: Parts<A>,
         trace: TraceFile,
         progress: Arc<Progress>,
     ) -> Self {
@@ -299,7 +299,7 @@ impl<A: Application> Driver<A> {
         }
     }
 
-    pub(super) fn step(&mut self, input: Input) {
+    pub(super) fn step(&mut self, input: Input<A>) {
         self.process.step(input, &mut self.effects);
         if !self.effects.is_empty() {
             self.carry_out();

@@ -12,8 +12,8 @@ use tokio::time::sleep;
 
 use crate::hold::{Hold, Point};
 use crate::protocol::Input;
-use crate::protocol::application::{Application, Capture, Quantities, Setup};
-use crate::protocol::cut::{Facts, Part, Restored};
+use crate::protocol::application::{Application, Capture, Setup};
+use crate::protocol::cut::{Facts, Loaded, Part};
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, SnapshotId};
 use crate::protocol::records::Manifest;
@@ -30,38 +30,29 @@ const READS_MAX: u32 = 8;
 const READ_PAUSE: Duration = Duration::from_millis(500);
 
 /// What a node knows of its parts.
-pub(super) struct Parts {
-    shared: Arc<Shared>,
+pub(super) struct Parts<A> {
+    shared: Arc<Shared<A>>,
     captured: BTreeMap<SnapshotId, JoinHandle<Vec<u8>>>,
-    results: mpsc::Receiver<Input>,
+    results: mpsc::Receiver<Input<A>>,
 }
 
-struct Shared {
+struct Shared<A> {
     store: Arc<Store>,
     setup: Setup,
     name: String,
     state_version: u32,
-    initial: Quantities,
-    facts: fn(&Setup, &Part, &[u8], Quantities) -> Facts,
     hold: Hold,
-    done: mpsc::Sender<Input>,
+    done: mpsc::Sender<Input<A>>,
 }
 
-impl Parts {
-    pub(super) fn new<A: Application>(
-        store: Arc<Store>,
-        setup: Setup,
-        initial: Quantities,
-        hold: Hold,
-    ) -> Self {
+impl<A: Application> Parts<A> {
+    pub(super) fn new(store: Arc<Store>, setup: Setup, hold: Hold) -> Self {
         let (done, results) = mpsc::channel(RESULTS_MAX);
         let shared = Shared {
             store,
             name: setup.topology.name(setup.process).to_owned(),
             state_version: A::state_version(&setup),
             setup,
-            initial,
-            facts: Facts::of::<A>,
             hold,
             done,
         };
@@ -106,7 +97,8 @@ impl Parts {
         });
     }
 
-    /// Reads the part of a snapshot; [`Input::Loaded`] follows.
+    /// Reads the part of a snapshot, and makes an application of its state; [`Input::Loaded`]
+    /// follows.
     pub(super) fn load(&self, generation: Generation, snapshot: SnapshotId) {
         let shared = self.shared.clone();
         tokio::spawn(async move {
@@ -116,12 +108,12 @@ impl Parts {
     }
 
     /// The next result.
-    pub(super) async fn recv(&mut self) -> Input {
+    pub(super) async fn recv(&mut self) -> Input<A> {
         self.results.recv().await.expect("this side keeps a sender")
     }
 }
 
-impl Shared {
+impl<A: Application> Shared<A> {
     async fn put(
         self: &Arc<Self>,
         part: Box<Part>,
@@ -148,7 +140,7 @@ impl Shared {
     }
 
     fn encode(&self, part: Part, state: Vec<u8>) -> (Bytes, StoredPart) {
-        let facts = (self.facts)(&self.setup, &part, &state, self.initial.clone());
+        let facts = Facts::of::<A>(&self.setup, &part, &state);
         let file = PartFile {
             part,
             topology: self.setup.topology.fingerprint(),
@@ -157,7 +149,6 @@ impl Shared {
             state: state.into(),
             in_state: facts.in_state,
             in_channels: facts.in_channels,
-            initial: facts.initial,
         };
         let bytes = file.encode();
         let stored = file.stored(&bytes);
@@ -166,7 +157,7 @@ impl Shared {
 
     /// Reads a part. A store that does not answer is asked again: only what is certain makes a
     /// snapshot unusable.
-    async fn get(self: &Arc<Self>, snapshot: SnapshotId) -> Result<Box<Restored>, String> {
+    async fn get(self: &Arc<Self>, snapshot: SnapshotId) -> Result<Box<Loaded<A>>, String> {
         let mut tries = 0;
         let (manifest, file) = loop {
             tries += 1;
@@ -197,19 +188,22 @@ impl Shared {
         snapshot: SnapshotId,
         manifest: &Manifest,
         file: Bytes,
-    ) -> Result<Box<Restored>, String> {
+    ) -> Result<Box<Loaded<A>>, String> {
         let wanted = Wanted {
             snapshot,
             process: self.setup.process,
             topology: self.setup.topology.fingerprint(),
             application: &self.setup.application,
-            state_version: self.state_version,
         };
         let stored = manifest.part_of(self.setup.process);
         let stored = stored.ok_or_else(|| format!("{snapshot} is not complete"))?;
+        let name_it = |error: &dyn std::fmt::Display| {
+            format!("{}: {error}", Store::part_file(snapshot, &self.name))
+        };
         let part = PartFile::decode_stored(file, stored)
             .and_then(|part| part.check_for(&wanted).map(|()| part))
-            .map_err(|error| format!("{}: {error}", Store::part_file(snapshot, &self.name)))?;
-        Ok(Box::new(part.into_restored()))
+            .map_err(|error| name_it(&error))?;
+        let loaded = part.into_restored().load(&self.setup);
+        loaded.map(Box::new).map_err(|refusal| name_it(&refusal))
     }
 }

@@ -46,7 +46,7 @@ impl<A: Application> Alone<A> {
     /// # Errors
     /// If the state is none of this application.
     pub fn restore(setup: &Setup, limits: &Limits, from: &Restored) -> Result<Self, Refusal> {
-        let application = A::restore(setup, &from.state)?;
+        let application = from.application(setup)?;
         let outputs = from.part.outputs.iter();
         let outboxes = outputs.map(|output| (output.channel, output.sent));
         Ok(Self::with(application, outboxes, limits))

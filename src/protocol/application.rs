@@ -128,7 +128,8 @@ impl<'a> Outputs<'a> {
 /// Handlers run one at a time, on one thread. The same inputs in the same order must lead to the
 /// same state and the same messages.
 pub trait Application: Sized + Send + 'static {
-    /// Tells stored states of different forms apart: raise it when the form changes.
+    /// Tells stored states of different forms apart: raise it when the form changes. States of
+    /// other versions go to [`migrate`](Self::migrate).
     fn state_version(setup: &Setup) -> u32 {
         let _ = setup;
         1
@@ -140,11 +141,26 @@ pub trait Application: Sized + Send + 'static {
     /// If the settings make no sense for this application.
     fn start(setup: &Setup) -> Result<Self, Refusal>;
 
-    /// The state that [`capture`](Self::capture) took.
+    /// The state that [`capture`](Self::capture) took. It may take its time: a node calls this off
+    /// its handling thread, and is heard of meanwhile.
     ///
     /// # Errors
     /// If the bytes are no state of this application.
     fn restore(setup: &Setup, state: &[u8]) -> Result<Self, Refusal>;
+
+    /// A state that an older form of this application captured, of another
+    /// [`state_version`](Self::state_version).
+    ///
+    /// # Errors
+    /// If that form cannot be read, which is the answer unless this is written.
+    fn migrate(setup: &Setup, version: u32, state: &[u8]) -> Result<Self, Refusal> {
+        let _ = state;
+        Err(Refusal(format!(
+            "the state is of version {version} of '{}', this program reads version {}",
+            setup.application,
+            Self::state_version(setup)
+        )))
+    }
 
     /// Handles one message.
     fn handle(&mut self, from: ChannelId, message: &[u8], outputs: &mut Outputs<'_>);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::application::{Application, Quantities, Setup};
+use super::application::{Application, Quantities, Refusal, Setup};
 use super::clock::Clock;
 use super::frame::Batch;
 use super::ids::{ChannelId, Generation, MessageNumber, ProcessId, SnapshotId};
@@ -25,6 +25,9 @@ pub struct Part {
     pub mode: Mode,
     /// The process's vector clock when it recorded, where the job is traced.
     pub clock: Option<Arc<Clock>>,
+    /// What the process's state held of each quantity when the job began. A restored process has
+    /// it from the part it restored: the settings may be others by now.
+    pub initial: Quantities,
     /// Every output, in order.
     pub outputs: Vec<OutputPart>,
     /// Every input, in order.
@@ -57,13 +60,49 @@ pub struct InputPart {
     pub share: Vec<Batch>,
 }
 
-/// A part as it is read back for a restore.
+/// A part as it is read back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Restored {
     /// Where the channels stood and what was in them.
     pub part: Part,
     /// The local state.
     pub state: Bytes,
+    /// The form of that state, as the application tells them apart.
+    pub state_version: u32,
+}
+
+/// The same, once the state has become an application again: what a process goes on from.
+#[derive(Clone, Debug)]
+pub struct Loaded<A> {
+    /// Where the channels stood and what was in them.
+    pub part: Part,
+    /// The application, in the state that was captured.
+    pub application: A,
+}
+
+impl Restored {
+    /// Makes an application of the state. How long that takes is the application's business, so a
+    /// node does it off its handling thread.
+    ///
+    /// # Errors
+    /// If the application refuses the state.
+    pub fn load<A: Application>(self, setup: &Setup) -> Result<Loaded<A>, Refusal> {
+        let application = self.application(setup)?;
+        let part = self.part;
+        Ok(Loaded { part, application })
+    }
+
+    /// The application alone, in that state.
+    ///
+    /// # Errors
+    /// If it refuses the state.
+    pub fn application<A: Application>(&self, setup: &Setup) -> Result<A, Refusal> {
+        if self.state_version == A::state_version(setup) {
+            A::restore(setup, &self.state)
+        } else {
+            A::migrate(setup, self.state_version, &self.state)
+        }
+    }
 }
 
 /// Messages of consecutive numbers, both ends included.
@@ -88,7 +127,7 @@ pub struct Facts {
     pub in_state: Quantities,
     /// What the recorded messages, of both shares, carry.
     pub in_channels: Quantities,
-    /// What the process's initial state holds.
+    /// What the process's state held when the job began.
     pub initial: Quantities,
     /// The process's vector clock when it recorded, where the job is traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,12 +136,7 @@ pub struct Facts {
 
 impl Facts {
     /// What a part and its state say; the quantities are counted by the application.
-    pub fn of<A: Application>(
-        setup: &Setup,
-        part: &Part,
-        state: &[u8],
-        initial: Quantities,
-    ) -> Self {
+    pub fn of<A: Application>(setup: &Setup, part: &Part, state: &[u8]) -> Self {
         let (outputs, inputs) = part.channel_facts();
         let mut in_channels = Quantities::new();
         for (_, message) in part.recorded().flat_map(Batch::messages) {
@@ -114,7 +148,7 @@ impl Facts {
             inputs,
             in_state: A::in_state(setup, state),
             in_channels,
-            initial,
+            initial: part.initial.clone(),
             clock: part.clock.as_deref().cloned(),
         }
     }

@@ -5,17 +5,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::application::{Capture, Quantities, Refusal};
-use super::cut::{Facts, Part, Restored};
+use super::application::{Capture, Refusal};
+use super::cut::{Facts, Loaded, Part};
 use super::frame::{Feedback, Frame, Greeting, Hello};
 use super::ids::{ChannelId, Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use super::link::Breach;
 use super::mode::Taking;
 use super::trace::Event;
 
-/// Something that happens to a process. Its driver says it; the core decides what it means.
+/// Something that happens to a process of application `A`. Its driver says it; the core decides
+/// what it means.
 #[derive(Clone, Debug)]
-pub enum Input {
+pub enum Input<A> {
     /// The control stream to the collector is open: join.
     Connected,
     /// The collector says something.
@@ -44,7 +45,7 @@ pub enum Input {
         now_ms: u64,
     },
     /// The part asked for by [`Effect::Load`] is here, or cannot be had.
-    Loaded(Generation, Result<Box<Restored>, String>),
+    Loaded(Generation, Result<Box<Loaded<A>>, String>),
     /// The part given by [`Effect::Store`] is on disk, or is not.
     Stored(SnapshotId, Result<Box<StoredPart>, String>),
 }
@@ -227,6 +228,4 @@ pub struct Join {
     pub job: JobId,
     /// The generation it holds.
     pub holding: Holding,
-    /// What its initial state holds of each quantity.
-    pub initial: Quantities,
 }

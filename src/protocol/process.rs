@@ -123,8 +123,7 @@ impl<A: Application> Process<A> {
         settings: Settings,
         incarnation: Incarnation,
     ) -> Result<Self, Refusal> {
-        let initial_state = A::start(&setup)?.capture()();
-        let initial = A::in_state(&setup, &initial_state);
+        let initial = held_by(&A::start(&setup)?, &setup);
         let processes = setup.topology.processes().len();
         let tracer = settings
             .trace
@@ -149,7 +148,7 @@ impl<A: Application> Process<A> {
     }
 
     /// Takes one input; the effects are to be carried out in the order they are appended.
-    pub fn step(&mut self, input: Input, effects: &mut Vec<Effect>) {
+    pub fn step(&mut self, input: Input<A>, effects: &mut Vec<Effect>) {
         match input {
             Input::Connected => self.connected(effects),
             Input::Directive(directive) => self.directed(directive, effects),
@@ -169,7 +168,7 @@ impl<A: Application> Process<A> {
             Input::Tick => self.tick(effects),
             Input::Command(command) => self.command(&command, effects),
             Input::Time { now_ms } => self.time(now_ms, effects),
-            Input::Loaded(generation, restored) => self.loaded(generation, restored, effects),
+            Input::Loaded(generation, loaded) => self.loaded(generation, loaded, effects),
             Input::Stored(snapshot, stored) => self.stored(snapshot, stored, effects),
         }
         debug_assert!(self.is_kept_right(), "after each change of a channel");
@@ -190,7 +189,7 @@ impl<A: Application> Process<A> {
         self.incarnation
     }
 
-    /// What the initial state holds of each quantity.
+    /// What the state held of each quantity when the job began.
     pub fn initial(&self) -> &Quantities {
         &self.initial
     }
@@ -339,4 +338,9 @@ impl<A: Application> Process<A> {
             self.pace = Pace::Now;
         }
     }
+}
+
+/// What the state of an application holds of each quantity.
+fn held_by<A: Application>(application: &A, setup: &Setup) -> Quantities {
+    A::in_state(setup, &application.capture()())
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::application::Quantities;
 use super::clock::Clock;
 use super::cut::{InputPart, OutputPart, Part};
 use super::events::StoredPart;
@@ -326,7 +327,12 @@ impl Recording {
     }
 
     /// The part, once: when every input is closed and every marker is with the driver.
-    pub(super) fn finish(&mut self, process: ProcessId, generation: Generation) -> Option<Part> {
+    pub(super) fn finish(
+        &mut self,
+        process: ProcessId,
+        generation: Generation,
+        initial: &Quantities,
+    ) -> Option<Part> {
         let waits = self.counts.open > 0 || !self.markers_waiting.is_empty();
         if self.stage != Stage::Open || waits {
             return None;
@@ -351,6 +357,7 @@ impl Recording {
             process,
             mode: self.taking.mode,
             clock: self.clock.take(),
+            initial: initial.clone(),
             inputs: inputs.collect(),
             outputs: std::mem::take(&mut self.outputs),
         })

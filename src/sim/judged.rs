@@ -52,7 +52,7 @@ fn examine<A: Application>(
     };
     let setup = world.setup(facts.process);
     let part = &restored.part;
-    let says = Facts::of::<A>(&setup, part, &restored.state, facts.initial.clone());
+    let says = Facts::of::<A>(&setup, part, &restored.state);
     let fault = if says != facts {
         Some("says other than its manifest")
     } else if part.generation != manifest.generation {

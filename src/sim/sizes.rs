@@ -16,8 +16,7 @@ pub fn part_bytes<A: Application>(world: &World<A>, snapshot: SnapshotId) -> u64
     let parts = topology.processes().filter_map(|process| {
         let restored = world.part(snapshot, process)?;
         let setup = world.setup(process);
-        let initial = world.process(process)?.initial().clone();
-        let facts = Facts::of::<A>(&setup, &restored.part, &restored.state, initial);
+        let facts = Facts::of::<A>(&setup, &restored.part, &restored.state);
         let file = PartFile {
             part: restored.part.clone(),
             topology: fingerprint,
@@ -26,7 +25,6 @@ pub fn part_bytes<A: Application>(world: &World<A>, snapshot: SnapshotId) -> u64
             state: restored.state.clone(),
             in_state: facts.in_state,
             in_channels: facts.in_channels,
-            initial: facts.initial,
         };
         Some(file.encode().len() as u64)
     });

@@ -99,7 +99,6 @@ fn read_part(
         process: stored.facts.process,
         topology: manifest.topology,
         application: &file.application,
-        state_version: file.state_version,
     })?;
     if file.part.generation != manifest.generation {
         let (found, noted) = (file.part.generation, manifest.generation);

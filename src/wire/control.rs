@@ -290,7 +290,6 @@ fn join_out(join: Join, place: &Place) -> pb::Join {
         job: join.job.get(),
         holding: holding.into(),
         generation: generation.get(),
-        initial: join.initial.into_iter().collect(),
         address: place.address.clone(),
         pid: place.pid,
     }
@@ -318,7 +317,6 @@ fn join_in(join: pb::Join) -> Result<NodeSaid, WireError> {
         application: join.application,
         job: JobId::new(join.job),
         holding,
-        initial: join.initial.into_iter().collect(),
     };
     Ok(NodeSaid::Join(join, place))
 }

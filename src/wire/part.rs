@@ -53,8 +53,6 @@ pub struct PartFile {
     pub in_state: Quantities,
     /// What the recorded messages carry.
     pub in_channels: Quantities,
-    /// What the process's initial state holds.
-    pub initial: Quantities,
 }
 
 /// Whose part is wanted for a restore: a node refuses every other one by name.
@@ -68,8 +66,6 @@ pub struct Wanted<'a> {
     pub topology: u32,
     /// The application the node runs.
     pub application: &'a str,
-    /// The form of that application's states.
-    pub state_version: u32,
 }
 
 impl PartFile {
@@ -88,7 +84,7 @@ impl PartFile {
             state: self.state.clone(),
             in_state: self.in_state.clone().into_iter().collect(),
             in_channels: self.in_channels.clone().into_iter().collect(),
-            initial: self.initial.clone().into_iter().collect(),
+            initial: self.part.initial.clone().into_iter().collect(),
             clock: self.clock_counts(),
         };
         let length = body.encoded_len();
@@ -116,6 +112,7 @@ impl PartFile {
             process,
             mode: mode::of(body.mode).ok_or(PartError::UnknownMode(body.mode))?,
             clock: Clock::of_counts(body.clock).map(Arc::new),
+            initial: body.initial.into_iter().collect(),
             outputs: ends(
                 process,
                 End::Output,
@@ -147,7 +144,6 @@ impl PartFile {
             state: body.state,
             in_state: body.in_state.into_iter().collect(),
             in_channels: body.in_channels.into_iter().collect(),
-            initial: body.initial.into_iter().collect(),
         })
     }
 
@@ -202,7 +198,7 @@ impl PartFile {
             inputs,
             in_state: self.in_state.clone(),
             in_channels: self.in_channels.clone(),
-            initial: self.initial.clone(),
+            initial: self.part.initial.clone(),
             clock: self.part.clock.as_deref().cloned(),
         }
     }
@@ -215,14 +211,13 @@ impl PartFile {
     /// Whether this is the part that a node is to restore.
     ///
     /// # Errors
-    /// If it is another's: of another application, state version, topology, process or snapshot.
+    /// If it is another's: of another application, topology, process or snapshot. The form of the
+    /// state is for the application to look at.
     pub fn check_for(&self, wanted: &Wanted<'_>) -> Result<(), PartError> {
-        if self.application != wanted.application || self.state_version != wanted.state_version {
+        if self.application != wanted.application {
             return Err(PartError::OtherApplication {
                 found: self.application.clone(),
-                found_version: self.state_version,
                 wanted: wanted.application.to_owned(),
-                wanted_version: wanted.state_version,
             });
         }
         if self.topology != wanted.topology {
@@ -246,6 +241,7 @@ impl PartFile {
         Restored {
             part: self.part,
             state: self.state,
+            state_version: self.state_version,
         }
     }
 }

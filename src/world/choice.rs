@@ -4,7 +4,7 @@ use super::{Back, Choice::*, Control, Fate, Link, Notice, Operation, Touched, Up
 use crate::protocol::Process;
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::collector::{Collector, CollectorInput};
-use crate::protocol::cut::Facts;
+use crate::protocol::cut::{Facts, Restored};
 use crate::protocol::events::{Input, StoredPart};
 use crate::protocol::frame::Greeting;
 use crate::protocol::ids::{ChannelId, Incarnation, ProcessId};
@@ -258,7 +258,13 @@ impl<A: Application> World<A> {
             }
             Operation::Delete(snapshot) => self.disk.delete(snapshot),
             Operation::Put(process, incarnation, part, state) => {
-                let put = self.disk.put(&part, &state, fate);
+                let state_version = A::state_version(&self.setup(process));
+                let restored = Restored {
+                    part: (*part).clone(),
+                    state: state.clone().into(),
+                    state_version,
+                };
+                let put = self.disk.put(restored, fate);
                 let put = put.or_else(|why| is(AcknowledgesBeforeStoring).then_some(()).ok_or(why));
                 let stored = put.map(|()| Box::new(self.stored_part(&part, &state)));
                 if self.is_current(process, incarnation) {
@@ -267,12 +273,15 @@ impl<A: Application> World<A> {
             }
             Operation::Load(process, incarnation, generation, snapshot) => {
                 let part = match (fate, self.part(snapshot, process)) {
-                    (Fate::Done, Some(part)) => Ok(Box::new(part.clone())),
+                    (Fate::Done, Some(part)) => Ok(part.clone()),
                     (Fate::Done, None) => Err(format!("the part in {snapshot} is missing")),
                     _ => Err("injected: cannot be read".to_owned()),
                 };
                 if self.is_current(process, incarnation) {
-                    self.step(process, Input::Loaded(generation, part));
+                    let setup = self.setup(process);
+                    let loaded = part.and_then(|part| part.load(&setup).map_err(|why| why.0));
+                    let loaded = loaded.map(Box::new);
+                    self.step(process, Input::Loaded(generation, loaded));
                 }
             }
         }
@@ -280,13 +289,10 @@ impl<A: Application> World<A> {
 
     fn stored_part(&self, part: &crate::protocol::cut::Part, state: &[u8]) -> StoredPart {
         let setup = self.setup(part.process);
-        let initial = self
-            .process(part.process)
-            .map(|machine| machine.initial().clone());
         StoredPart {
             bytes: state.len() as u64,
             checksum: 0,
-            facts: Facts::of::<A>(&setup, part, state, initial.unwrap_or_default()),
+            facts: Facts::of::<A>(&setup, part, state),
         }
     }
 

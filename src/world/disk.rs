@@ -114,18 +114,14 @@ impl Disk {
     }
 
     /// A part is created, never written over.
-    pub(super) fn put(&mut self, part: &Part, state: &[u8], fate: Fate) -> Result<(), String> {
-        let place = (part.snapshot, part.process);
+    pub(super) fn put(&mut self, restored: Restored, fate: Fate) -> Result<(), String> {
+        let place = (restored.part.snapshot, restored.part.process);
         if fate == Fate::Failed {
             return Err("injected: not written".to_owned());
         }
         if self.parts.contains_key(&place) {
             return Err("the part exists already".to_owned());
         }
-        let restored = Restored {
-            part: part.clone(),
-            state: state.to_vec().into(),
-        };
         self.parts.insert(place, restored);
         match fate {
             Fate::Unknown => Err("injected: outcome unknown".to_owned()),

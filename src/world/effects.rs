@@ -9,7 +9,7 @@ use crate::protocol::ids::{ChannelId, ProcessId};
 
 impl<A: Application> World<A> {
     /// One input to a process, with all its effects.
-    pub(super) fn step(&mut self, process: ProcessId, input: Input) {
+    pub(super) fn step(&mut self, process: ProcessId, input: Input<A>) {
         let mut effects = Vec::new();
         if let Some(machine) = &mut self.nodes[process.index()].process {
             machine.step(input, &mut effects);

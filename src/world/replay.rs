@@ -108,8 +108,9 @@ impl<A: Application> Replay<A> {
         for index in 0..self.machines.len() {
             self.direct(index, order.clone());
             if let Some(part) = parts.get(index) {
-                let part = Box::new(part.clone());
-                self.step(index, Input::Loaded(self.generation, Ok(part)));
+                let loaded = part.clone().load(self.machines[index].setup());
+                let loaded = loaded.map(Box::new).map_err(|refusal| refusal.0);
+                self.step(index, Input::Loaded(self.generation, loaded));
             }
         }
         for (channel, hello) in std::mem::take(&mut self.dialled) {
@@ -224,7 +225,7 @@ impl<A: Application> Replay<A> {
         }
     }
 
-    fn step(&mut self, index: usize, input: Input) {
+    fn step(&mut self, index: usize, input: Input<A>) {
         let mut effects = Vec::new();
         self.machines[index].step(input, &mut effects);
         for effect in effects {
@@ -262,6 +263,7 @@ impl<A: Application> Replay<A> {
                 let restored = Restored {
                     part: *part,
                     state: state.unwrap_or_default().into(),
+                    state_version: A::state_version(self.machines[index].setup()),
                 };
                 let parts = self.parts.entry(snapshot).or_default();
                 parts.insert(id, restored);

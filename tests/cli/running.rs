@@ -192,7 +192,7 @@ fn a_node_that_is_paused_too_long_is_replaced_and_down_reaches_both() {
     let folder = Folder::new();
     fs::write(
         folder.path().join("bank.toml"),
-        format!("silence = \"2s\"\n{JOB}"),
+        format!("silence = \"4s\"\n{JOB}"),
     )
     .unwrap();
     let directory = up(&folder);
@@ -319,7 +319,7 @@ fn another_job_in_the_same_directory_is_refused_and_hides_nothing() {
 
 const STEPS: &str = r#"
 job = "bank.toml"
-timeout = "30s"
+timeout = "120s"
 [[step]]
 do = "snapshot"
 wait = true
@@ -421,7 +421,7 @@ fn a_scenario_that_cannot_be_run_could_not_be_asked() {
 #[test]
 fn a_scenario_that_takes_too_long_fails_at_its_line() {
     let folder = Folder::new();
-    let text = "job = \"bank.toml\"\ntimeout = \"1s\"\n[[step]]\ndo = \"wait\"\n\
+    let text = "job = \"bank.toml\"\ntimeout = \"4s\"\n[[step]]\ndo = \"wait\"\n\
                 for = { snapshots = 9 }\n";
     fs::write(folder.path().join("slow.toml"), text).unwrap();
     let answer = folder.ask(&["run", "slow.toml"]);
@@ -429,6 +429,6 @@ fn a_scenario_that_takes_too_long_fails_at_its_line() {
     let last = answer.out.lines().last().unwrap();
     assert_eq!(
         last,
-        "failed: line 3: the scenario takes longer than its timeout, 1s (seed 1)"
+        "failed: line 3: the scenario takes longer than its timeout, 4s (seed 1)"
     );
 }

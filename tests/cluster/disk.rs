@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use serde_json::Value;
 
 use crate::running::Up;
@@ -35,14 +36,27 @@ struct Unwritable {
 impl Unwritable {
     fn make(store: &Path) -> Self {
         let (folder, aside) = (store.join("snapshots"), store.join("aside"));
-        fs::rename(&folder, &aside).unwrap();
-        File::create(&folder).unwrap();
-        Self { folder, aside }
+        File::create(&aside).unwrap();
+        let unwritable = Self { folder, aside };
+        unwritable.exchange();
+        unwritable
     }
 
     fn mend(&self) {
-        fs::remove_file(&self.folder).unwrap();
-        fs::rename(&self.aside, &self.folder).unwrap();
+        self.exchange();
+    }
+
+    /// At one stroke: a job that writes meanwhile would make a folder that is not there.
+    fn exchange(&self) {
+        let (folder, aside) = (&self.folder, &self.aside);
+        renameat2(
+            AT_FDCWD,
+            folder,
+            AT_FDCWD,
+            aside,
+            RenameFlags::RENAME_EXCHANGE,
+        )
+        .unwrap();
     }
 }
 
@@ -127,7 +141,7 @@ impl Disk {
         fs::create_dir_all(&folder).unwrap();
         let mut mount = Command::new("mount");
         mount
-            .args(["-t", "tmpfs", "-o", "size=512k,mode=700", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs"])
             .arg(&folder);
         let mounted = mount.output().is_ok_and(|output| output.status.success());
         mounted.then_some(Self { folder })

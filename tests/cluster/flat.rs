@@ -35,7 +35,7 @@ const PROGRAMS: [&str; 4] = ["collector", "p1", "p2", "p3"];
 const NOISE_KB: u64 = 1536;
 
 /// All of it takes two minutes on a machine that has nothing else to do.
-const PATIENCE: Duration = Duration::from_secs(1800);
+const PATIENCE: Duration = Duration::from_secs(420);
 
 /// Between two looks at how far it is.
 const LOOK: Duration = Duration::from_millis(100);
@@ -75,7 +75,7 @@ fn soak_flat() {
     let kept = fs::read_dir(up.root().join("store/snapshots"))
         .unwrap()
         .count();
-    assert!(kept <= 10 + 8 + 8, "{kept} snapshots are in the store");
+    assert!(kept <= 10 + 8 + 16, "{kept} snapshots are in the store");
     assert_eq!(
         (up.count("aborted"), up.count("died"), up.count("failed")),
         (0, 0, 0)
@@ -87,7 +87,12 @@ fn soak_flat() {
 /// Waits for so many complete snapshots, over one connection: what is measured is the snapshots.
 async fn reach(count: u64, root: &Path) {
     let mut client = JobClient::connect(root).await.unwrap();
-    while client.status().await.unwrap().complete_count < count {
+    loop {
+        // One that is busy may be late with its answer; how long is borne is for the caller to say.
+        let status = client.status().await;
+        if status.is_ok_and(|status| status.complete_count >= count) {
+            return;
+        }
         tokio::time::sleep(LOOK).await;
     }
 }

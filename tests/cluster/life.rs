@@ -116,7 +116,8 @@ fn down_reaches_a_node_that_is_stopped_and_one_that_was_replaced() {
         .processes()
         .into_iter()
         .filter(|(_, line)| line.contains("--process"));
-    assert_eq!(nodes.count(), 4, "{:#?}", stage.processes());
+    // Two that are stopped, one in the place of the first, and one may have come for the second.
+    assert!(nodes.count() >= 4, "{:#?}", stage.processes());
     stage.ask(&["down", "--job", "bank.toml"]).yes();
     assert_eq!(stage.processes(), []);
     assert!(!stage.path().join("bank.cutline/run").exists());
@@ -183,5 +184,29 @@ fn a_last_snapshot_ends_the_job_and_the_next_start_begins_there() {
     assert_eq!(stage.processes(), []);
     let mut up = crate::running::Up::start(&stage, "bank");
     assert_eq!(up.runs()["snapshot"], "s1");
+    up.interrupt();
+}
+
+/// New settings make other initial states. What is restored is as it was, and so is what it must
+/// add up to, also after the snapshot that was restored has been deleted.
+#[test]
+fn a_job_may_be_continued_with_other_settings() {
+    let stage = Stage::new();
+    let job = format!("{JOB}\n[store]\nretain = 2\n");
+    let mut up = stage.up("bank", &job.replace("150ms", "0s"));
+    up.runs();
+    up.ask(&["stop", "--snapshot"]).yes();
+    up.ends().yes();
+    let richer = job.replace("every_ms = 2", "every_ms = 2\nbalance = 5000");
+    assert_ne!(richer, job);
+    stage.write("bank.toml", &richer);
+    let mut up = crate::running::Up::start(&stage, "bank");
+    assert_eq!(up.runs()["snapshot"], "s1");
+    up.completes(4);
+    let verified = up.ask(&["verify", "--all"]).yes();
+    assert!(!verified.out.contains("s1 "), "{verified}");
+    up.ask(&["kill", "p2"]).yes();
+    up.completes(4);
+    up.ask(&["verify", "--all"]).yes();
     up.interrupt();
 }

@@ -12,6 +12,7 @@ use crate::stage::{Stage, until};
 const JOB: &str = r#"
 processes = 3
 topology = "mesh"
+silence = "60s"
 [application]
 name = "bank"
 balance = 5000

@@ -88,7 +88,7 @@ fn a_part_of_another_application_is_refused_by_name() {
 }
 
 #[test]
-fn a_process_that_handles_slowly_is_not_lost_and_its_snapshots_do_not_wait() {
+fn a_process_that_handles_or_restores_slowly_is_not_lost_and_its_snapshots_do_not_wait() {
     let stage = Stage::new();
     let mut up = stage.up("slow", &job("slow").replace("\"2s\"", "\"1s\""));
     up.runs();
@@ -104,6 +104,11 @@ fn a_process_that_handles_slowly_is_not_lost_and_its_snapshots_do_not_wait() {
     let in_channels = complete["quantities"]["parcels"]["in_channels"].as_i64();
     assert!(in_channels.unwrap() > 1000, "they pile up: {complete}");
     assert_eq!(up.count("running"), 1, "nobody was lost\n{}", up.story());
+    // Both read their state again, and take more than twice as long as silence is borne.
+    let before = up.events().len();
+    assert!(up.program("p2").signal(Signal::SIGKILL).unwrap());
+    let running = up.event_after(before, "the restore", |event| event["event"] == "running");
+    assert_eq!(running["generation"], "g2", "at once\n{}", up.story());
     up.ask(&["verify", "--all"])
         .yes()
         .says(&["every verdict holds"]);

@@ -11,9 +11,9 @@ use crate::stage::{Stage, until};
 /// Well above what a busy machine keeps a node waiting, well below what a test may take.
 const SILENCE: &str = "1500ms";
 
-fn job() -> String {
+fn job(silence: &str) -> String {
     format!(
-        "processes = 3\ntopology = \"mesh\"\nsilence = \"{SILENCE}\"\n\
+        "processes = 3\ntopology = \"mesh\"\nsilence = \"{silence}\"\n\
          [application]\nname = \"bank\"\nevery_ms = 2\n\
          [snapshots]\ninterval = \"100ms\"\nfailures_tolerated = 100\n\
          [store]\nretain = 1000\n"
@@ -27,7 +27,7 @@ fn is(event: &Value, kind: &str, who: &str) -> bool {
 #[test]
 fn a_node_that_was_stopped_too_long_is_replaced_and_refused_when_it_wakes() {
     let stage = Stage::new();
-    let mut up = stage.up("bank", &job());
+    let mut up = stage.up("bank", &job(SILENCE));
     up.runs();
     up.completes(2);
 
@@ -81,7 +81,7 @@ fn a_node_that_was_stopped_too_long_is_replaced_and_refused_when_it_wakes() {
 #[test]
 fn a_node_that_was_stopped_for_a_moment_goes_on() {
     let stage = Stage::new();
-    let mut up = stage.up("bank", &job());
+    let mut up = stage.up("bank", &job("60s"));
     up.runs();
     up.completes(2);
     let node = up.program("p3");
@@ -109,7 +109,7 @@ fn is_running(pid: u32) -> bool {
 #[test]
 fn a_node_that_hangs_when_the_collector_dies_is_replaced_though_it_never_joins_the_next() {
     let stage = Stage::new();
-    let mut up = stage.up("bank", &job());
+    let mut up = stage.up("bank", &job(SILENCE));
     up.runs();
     up.completes(1);
 

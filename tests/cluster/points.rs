@@ -59,7 +59,7 @@ fn expect(restores: &str) -> String {
 
 /// Runs it; each of so many kills happened at the point and nowhere else.
 fn survived(point: Point, kills: usize, steps: &[String]) -> Ran {
-    let stage = Stage::new();
+    let stage = Stage::alone();
     let ran = stage
         .run(point.name(), &format!("{JOB}{}", steps.concat()))
         .ok();

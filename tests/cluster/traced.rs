@@ -30,6 +30,9 @@ process = "bob"
 do = "wait"
 for = { lost = "bob", joined = "bob", running = true }
 [[step]]
+do = "snapshot"
+wait = true
+[[step]]
 do = "wait"
 for = { running = true, snapshots = 4 }
 [[step]]

@@ -106,7 +106,7 @@ async fn a_snapshot_is_waited_for_and_watched() {
 #[tokio::test]
 async fn a_snapshot_that_takes_too_long_is_aborted_and_says_for_whom() {
     let mut job = Job::new();
-    job.policy.timeout_ms = 200;
+    job.policy.timeout_ms = 1_000;
     let running = job.collector().await;
     let manners = [Manner::Good, Manner::Lazy, Manner::Good];
     let _nodes = [0, 1, 2].map(|process| job.node(process, manners[process as usize]));

@@ -244,7 +244,6 @@ impl Still {
             application: APPLICATION.to_owned(),
             job: JobId::default(),
             holding: self.holding,
-            initial: money(MONEY),
         }
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
 use crate::job::Job;
-use crate::node::{APPLICATION, Manner, Told, fresh, money, place};
+use crate::node::{APPLICATION, Manner, Told, fresh, place};
 use crate::soon;
 
 /// A control stream by hand.
@@ -59,7 +59,6 @@ fn join(job: &Job, process: u32) -> pb::NodeWord {
         application: APPLICATION.to_owned(),
         job: JobId::default(),
         holding: Holding::Nothing,
-        initial: money(0),
     };
     words::report(Report::Join(join), &place(process))
 }

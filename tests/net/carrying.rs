@@ -82,7 +82,7 @@ async fn streams_that_are_not_read_do_not_starve_another() {
     for nth in 1..=PAUSED {
         let mut number = 0;
         // Full when nothing moves although every task has had its turn, more than once.
-        while timeout(Duration::from_millis(20), async {
+        while timeout(Duration::from_millis(500), async {
             number += 1;
             sender.write(channel(nth), message(number, 60_000)).await;
         })

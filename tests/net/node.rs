@@ -64,7 +64,7 @@ impl Node {
 
 pub(crate) fn quick() -> Timing {
     Timing {
-        opening: Duration::from_millis(200),
+        opening: Duration::from_secs(1),
         pause: Duration::from_millis(1),
         pause_max: Duration::from_millis(8),
         ..Timing::default()

@@ -190,7 +190,6 @@ impl Desk {
             application: "diary".to_owned(),
             job: JobId::default(),
             holding,
-            initial: Default::default(),
         }
     }
 

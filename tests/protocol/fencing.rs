@@ -10,7 +10,7 @@ use cutline::protocol::mode::Mode;
 use cutline::protocol::{Effect, Input};
 
 use crate::solo::{
-    G1, G2, PEER, Solo, T1, T2, batch, captured, ch, declined, expects, marker, on_disk, restored,
+    G1, G2, PEER, Solo, T1, T2, batch, captured, ch, declined, expects, marker, on_disk, read_back,
     s, standing, stored, topology,
 };
 
@@ -34,7 +34,7 @@ fn running() -> Solo {
 fn taken_back() -> Solo {
     let mut solo = running();
     solo.told(T2, Order::Prepare(G2, s(7)));
-    let part = restored(&topology(2, &[IN, OUT]), 2, 7);
+    let part = read_back(&topology(2, &[IN, OUT]), 2, 7);
     solo.step(Input::Loaded(G2, Ok(part)));
     solo.told(T2, Order::Run(G2));
     assert_eq!(solo.process.holding(), Holding::Running(G2));
@@ -95,16 +95,16 @@ fn parts_loaded_or_stored_for_an_older_generation_change_nothing() {
         solo.is_unmoved_by(Input::Stored(s(1), Ok(on_disk(&part)))),
         "while loading"
     );
-    let zombie = Input::Loaded(G1, Ok(restored(&graph, 2, 3)));
+    let zombie = Input::Loaded(G1, Ok(read_back(&graph, 2, 3)));
     assert!(
         solo.is_unmoved_by(zombie),
         "nor is the part of another generation taken"
     );
-    solo.step(Input::Loaded(G2, Ok(restored(&graph, 2, 7))));
+    solo.step(Input::Loaded(G2, Ok(read_back(&graph, 2, 7))));
     solo.told(T2, Order::Run(G2));
     assert!(solo.is_unmoved_by(Input::Stored(s(1), Ok(on_disk(&part)))));
     assert!(solo.is_unmoved_by(Input::Stored(s(1), Err("late".to_owned()))));
-    assert!(solo.is_unmoved_by(Input::Loaded(G2, Ok(restored(&graph, 2, 7)))));
+    assert!(solo.is_unmoved_by(Input::Loaded(G2, Ok(read_back(&graph, 2, 7)))));
     assert!(solo.is_unmoved_by(Input::Loaded(G1, Err("late".to_owned()))));
 }
 
@@ -222,7 +222,7 @@ fn an_older_hello_is_refused_for_good_and_a_newer_one_is_asked_to_wait() {
     assert_eq!(solo.dialled(IN, G2, PEER), Greeting::NotYet);
     solo.step(Input::Loaded(
         G2,
-        Ok(restored(&topology(2, &[IN, OUT]), 2, 7)),
+        Ok(read_back(&topology(2, &[IN, OUT]), 2, 7)),
     ));
     assert_eq!(solo.dialled(IN, G1, PEER), refused, "when it is prepared");
     assert!(matches!(
@@ -299,7 +299,7 @@ fn preparing_drops_queues_streams_and_recordings_of_the_generation_before() {
     ));
     solo.step(Input::Loaded(
         G2,
-        Ok(restored(&topology(2, &[IN, OUT]), 2, 7)),
+        Ok(read_back(&topology(2, &[IN, OUT]), 2, 7)),
     ));
     solo.told(T1, Order::Run(G2));
     assert_eq!(solo.take_all().len(), 0, "nothing of it is handled");
@@ -347,7 +347,7 @@ fn a_prepare_that_is_repeated_is_answered_again() {
     assert!(matches!(effects.as_slice(), [Effect::Load(generation, _)] if *generation == G1));
     solo.step(Input::Loaded(
         G1,
-        Ok(restored(&topology(2, &[IN, OUT]), 2, 7)),
+        Ok(read_back(&topology(2, &[IN, OUT]), 2, 7)),
     ));
     let effects = solo.told(T1, Order::Prepare(G1, s(7)));
     assert!(
@@ -360,25 +360,22 @@ fn a_prepare_that_is_repeated_is_answered_again() {
 fn a_part_that_is_not_this_ones_is_not_restored() {
     let graph = topology(2, &[IN, OUT]);
     let other = topology(2, &[IN]);
-    let mut gap = restored(&graph, 2, 7);
+    let mut gap = read_back(&graph, 2, 7);
     let cutline::protocol::frame::Frame::Messages(share) = batch(2, &[9]) else {
         unreachable!("a batch is one of messages");
     };
     gap.part.inputs[0].share.push(share);
-    let mut torn = restored(&graph, 2, 7);
-    torn.state = "no diary".into();
     for (part, why) in [
         (
-            restored(&graph, 1, 7),
+            read_back(&graph, 1, 7),
             "the part is of p1 in s7, not of p2 in s7",
         ),
         (
-            restored(&graph, 2, 6),
+            read_back(&graph, 2, 6),
             "the part is of p2 in s6, not of p2 in s7",
         ),
-        (restored(&other, 2, 7), "other channels than the topology"),
+        (read_back(&other, 2, 7), "other channels than the topology"),
         (gap, "what it recorded on p1→p2 has gaps"),
-        (torn, "expected"),
     ] {
         let mut solo = fresh();
         solo.told(T1, Order::Prepare(G1, s(7)));

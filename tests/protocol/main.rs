@@ -28,6 +28,7 @@ mod restores;
 mod retention;
 mod sender;
 mod solo;
+mod states;
 mod stops;
 mod store;
 mod windows;

@@ -301,7 +301,6 @@ fn a_node_of_another_job_is_refused_by_name() {
         application: application.to_owned(),
         job: JobId::default(),
         holding: Holding::Nothing,
-        initial: Default::default(),
     };
     let own = topology(2, &["p1→p2", "p2→p1"]).fingerprint();
     for (join, why) in [

@@ -8,7 +8,7 @@ use cutline::protocol::{Effect, Input};
 
 use crate::solo::{
     G1, G2, Solo, T1, TIMEOUT_MS, batch, captured, ch, channels_of, declined, expects, marker,
-    marker_by, restored, s, stored, topology,
+    marker_by, read_back, s, stored, topology,
 };
 
 /// p2 joins what p1 and p3 send.
@@ -317,7 +317,7 @@ fn nothing_counts_before_everyone_runs() {
 fn from_an_at_least_once_snapshot_a_channel_goes_on_where_its_sender_does() {
     let graph = topology(4, &JOIN);
     let part = |mode: Mode| {
-        let mut restored = restored(&graph, 2, 1);
+        let mut restored = read_back(&graph, 2, 1);
         restored.part.mode = mode;
         restored.part.inputs[0].handled = cutline::protocol::ids::MessageNumber::new(5);
         restored.part.inputs[0].after = cutline::protocol::ids::MessageNumber::new(3);

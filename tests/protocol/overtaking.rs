@@ -2,12 +2,13 @@
 //! stream changes about it, which is nothing.
 
 use cutline::protocol::Input;
-use cutline::protocol::cut::Restored;
+use cutline::protocol::cut::Loaded;
 use cutline::protocol::events::Order;
 use cutline::protocol::frame::Frame;
 use cutline::protocol::link::Limits;
 use cutline::protocol::mode::Mode::{Aligned, Classic, Unaligned};
 
+use crate::diary::Diary;
 use crate::solo::{
     G1, G2, Solo, T1, batch, captured, ch, channels_of, declined, expects, marker, marker_by, s,
     stored, topology,
@@ -216,8 +217,8 @@ fn the_senders_share_counts_against_the_bound_and_its_channel_is_named() {
 }
 
 /// A part of p2 of an unaligned snapshot: 3 and 4 wait in the inbox, 6 and 7 in the outbox.
-fn both_shares() -> Box<Restored> {
-    let mut restored = crate::solo::restored(&topology(3, &LINE), 2, 1);
+fn both_shares() -> Box<Loaded<Diary>> {
+    let mut restored = crate::solo::read_back(&topology(3, &LINE), 2, 1);
     let share = |first: u64| match batch(first, &[9, 10]) {
         Frame::Messages(batch) => vec![batch],
         Frame::Marker(_) => unreachable!("a batch"),
@@ -230,8 +231,12 @@ fn both_shares() -> Box<Restored> {
     restored
 }
 
-fn loaded(restored: Box<Restored>) -> (Solo, String) {
-    let mut solo = Solo::new(&topology(3, &LINE), 2, Limits::default());
+fn loaded(restored: Box<Loaded<Diary>>) -> (Solo, String) {
+    loaded_within(restored, Limits::default())
+}
+
+fn loaded_within(restored: Box<Loaded<Diary>>, limits: Limits) -> (Solo, String) {
+    let mut solo = Solo::new(&topology(3, &LINE), 2, limits);
     solo.told(T1, Order::Prepare(G2, s(1)));
     let effects = solo.step(Input::Loaded(G2, Ok(restored)));
     (solo, format!("{effects:?}"))
@@ -254,6 +259,18 @@ fn a_restore_fills_the_outbox_ahead_of_what_is_new_and_numbers_go_on() {
     };
     let numbers: Vec<_> = frames.iter().map(packed).collect();
     assert_eq!(numbers, [(6, 2), (8, 1)]);
+}
+
+#[test]
+fn a_share_with_a_message_that_no_window_lets_through_any_more_is_refused() {
+    let limits = |message_bytes_max| Limits {
+        message_bytes_max,
+        ..Limits::default()
+    };
+    let refused = loaded_within(both_shares(), limits(9)).1;
+    let words = "a message of 10 bytes waits on p2→p3, over limits.message_bytes_max = 9";
+    assert!(refused.contains(words), "{refused}");
+    assert!(loaded_within(both_shares(), limits(10)).1.contains("Ready"));
 }
 
 #[test]

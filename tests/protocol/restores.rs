@@ -4,7 +4,6 @@
 use cutline::protocol::collector::{Answer, Policy, Request};
 use cutline::protocol::events::{Holding, Order, Report};
 use cutline::protocol::ids::{Incarnation, SnapshotId};
-use cutline::protocol::records::End;
 use cutline::world::Fate;
 
 use crate::desk::{Desk, Over, abort_reason, g, holds};
@@ -383,29 +382,4 @@ fn a_collector_killed_in_any_step_of_a_restore_is_followed_by_one_that_finishes_
             assert_eq!(job.store.last_origin(), Some(s(first)));
         }
     }
-}
-
-/// Settings may be changed between two runs of a job: its initial states are others then, and the
-/// restored ones are not.
-#[test]
-fn quantities_must_add_up_to_what_they_were_when_the_job_began() {
-    let mut store = Store::default();
-    let ask_two = |store: &mut Store, nonce: u64, money: i64| {
-        let mut desk = Desk::new(2, policy(), nonce);
-        desk.settle(store);
-        for number in [1, 2] {
-            let mut join = desk.joining(number, nonce, Holding::Nothing);
-            join.initial = [("money".to_owned(), money)].into();
-            desk.say(p(number), Incarnation::new(nonce), Report::Join(join));
-        }
-        desk.obey(store);
-        let id = s(desk.complete_one(store));
-        match &store.manifests[&id].end {
-            End::Complete { expected, .. } => expected["money"],
-            End::Aborted { reason } => panic!("{reason}"),
-        }
-    };
-    assert_eq!(ask_two(&mut store, 1, 1_000), 2_000);
-    assert_eq!(ask_two(&mut store, 2, 5_000), 2_000);
-    assert_eq!(ask_two(&mut store, 3, 7_000), 2_000);
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cutline::protocol::application::Setup;
-use cutline::protocol::cut::{Part, Restored};
+use cutline::protocol::application::{Quantities, Setup};
+use cutline::protocol::cut::{Loaded, Part};
 use cutline::protocol::events::{Directive, Order, Report, Standing, StoredPart};
 use cutline::protocol::frame::{Batch, Credit, Feedback, Frame, Greeting, Hello, Marker};
 use cutline::protocol::ids::{
@@ -178,7 +178,7 @@ impl Solo {
         solo
     }
 
-    pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
+    pub(crate) fn step(&mut self, input: Input<Diary>) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.process.step(input, &mut effects);
         effects
@@ -290,7 +290,7 @@ impl Solo {
     }
 
     /// Whether no step it is given changes what it is.
-    pub(crate) fn is_unmoved_by(&mut self, input: Input) -> bool {
+    pub(crate) fn is_unmoved_by(&mut self, input: Input<Diary>) -> bool {
         let before = format!("{:?}", self.process);
         let effects = self.step(input);
         effects.is_empty() && before == format!("{:?}", self.process)
@@ -362,7 +362,7 @@ pub(crate) fn breach(effects: &[Effect]) -> Option<(ChannelId, &Breach)> {
 }
 
 /// A part of this process with nothing in its channels, as the store gives it back.
-pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<Restored> {
+pub(crate) fn read_back(topology: &Topology, process: u32, snapshot: u64) -> Box<Loaded<Diary>> {
     use cutline::protocol::cut::{InputPart, OutputPart};
     let process = ProcessId::new(process - 1);
     let outputs = topology
@@ -389,9 +389,10 @@ pub(crate) fn restored(topology: &Topology, process: u32, snapshot: u64) -> Box<
         process,
         mode: Mode::Classic,
         clock: None,
+        initial: Quantities::new(),
         outputs: outputs.collect(),
         inputs: inputs.collect(),
     };
-    let state = serde_json::to_vec(&Diary::default()).unwrap().into();
-    Box::new(Restored { part, state })
+    let application = Diary::default();
+    Box::new(Loaded { part, application })
 }

@@ -129,11 +129,11 @@ pub(crate) fn number_of(message: &[u8]) -> u64 {
 
 /// Runs a property on so many values, from one fixed seed; `CUTLINE_CASES` runs more.
 pub(crate) fn for_all<S: Strategy>(cases: u32, values: &S, property: impl Fn(S::Value)) {
-    let more = std::env::var("CUTLINE_CASES")
+    let more: Option<u32> = std::env::var("CUTLINE_CASES")
         .ok()
         .and_then(|cases| cases.parse().ok());
     let config = Config {
-        cases: more.unwrap_or(cases),
+        cases: more.map_or(cases, |more| more.max(cases)),
         failure_persistence: None,
         max_shrink_iters: 2_000,
         ..Config::default()

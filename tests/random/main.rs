@@ -24,10 +24,10 @@ use seen::Seen;
 
 /// Runs plans from one fixed seed, so that CI repeats itself; `CUTLINE_CASES` runs more.
 fn for_all(cases: u32, modes: Modes, faults: bool) -> Seen {
-    let cases = std::env::var("CUTLINE_CASES")
+    let more: Option<u32> = std::env::var("CUTLINE_CASES")
         .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(cases);
+        .and_then(|n| n.parse().ok());
+    let cases = more.map_or(cases, |more| more.max(cases));
     let config = Config {
         cases,
         failure_persistence: None,

@@ -87,6 +87,7 @@ impl Books {
                     let own = clocks[process.index()].to_vec();
                     Clock::of_counts(own).map(Arc::new)
                 }),
+                initial: money(100),
                 outputs: outputs.collect(),
                 inputs: inputs.collect(),
             },
@@ -96,7 +97,6 @@ impl Books {
             state: Bytes::from_static(b"accounts"),
             in_state: money(if alice { self.alice } else { self.bob }),
             in_channels: money(if alice { 0 } else { self.in_channels }),
-            initial: money(100),
         }
     }
 }

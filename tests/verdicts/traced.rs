@@ -69,8 +69,7 @@ fn verdicts(
     let topology = &world.job().topology;
     let facts = topology.processes().map(|process| {
         let part = &world.part(S1, process).unwrap().part;
-        let initial = world.process(process).unwrap().initial().clone();
-        Facts::of::<Bank>(&world.setup(process), part, &states[&process], initial)
+        Facts::of::<Bank>(&world.setup(process), part, &states[&process])
     });
     let facts: Vec<_> = facts.collect();
     let files = Files::Read {

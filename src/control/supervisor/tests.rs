@@ -134,7 +134,8 @@ fn what_dies_is_started_again_and_everything_ends_on_shutdown() {
 #[test]
 fn over_the_limit_the_job_fails_with_the_cause_and_the_last_lines() {
     let top = tempfile::tempdir().unwrap();
-    let script = "echo starting; echo 'out of luck' >&2; exit 7";
+    // It lives long enough for the other to be seen.
+    let script = "echo starting; echo 'out of luck' >&2; sleep 0.3; exit 7";
     let running = Running::begin(plan(&top, 2, &[("p1", script), ("p2", "sleep 60")]));
     let other = running.newest("p2");
     let deaths = || {

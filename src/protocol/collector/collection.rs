@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::RequestId;
-use crate::protocol::application::Quantities;
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
 use crate::protocol::mode::{Mode, Taking};
 use crate::protocol::mutant::{Mutant::ReturnsToAbandonedBranch, is};
-use crate::protocol::records::{End, Manifest};
+use crate::protocol::records::Manifest;
 
 /// How far an open snapshot is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,18 +42,11 @@ pub(super) struct Ended {
     pub(super) generation: Generation,
     pub(super) complete: bool,
     pub(super) mode: Mode,
-    /// What the quantities in it must add up to; nothing, if it was aborted.
-    pub(super) expected: Quantities,
 }
 
 impl Ended {
     pub(super) fn as_said_in(manifest: &Manifest) -> Self {
-        let expected = match &manifest.end {
-            End::Complete { expected, .. } => expected.clone(),
-            End::Aborted { .. } => Quantities::new(),
-        };
         Self {
-            expected,
             generation: manifest.generation,
             complete: manifest.is_complete(),
             mode: manifest.mode,

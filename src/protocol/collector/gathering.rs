@@ -6,6 +6,7 @@ use super::collection::{Ended, Open, Stage};
 use super::recovery::Phase;
 use super::{Announcement, Answer, Collector, CollectorEffect, RequestId};
 use crate::protocol::application::Quantities;
+use crate::protocol::cut;
 use crate::protocol::events::{Order, StoredPart};
 use crate::protocol::ids::{ProcessId, SnapshotId};
 use crate::protocol::mode::{Mode, Taking};
@@ -184,13 +185,6 @@ impl Collector {
         }
     }
 
-    /// What the quantities must add up to. A restored snapshot says what it was when the job
-    /// began: the settings that the initial states are made from may be others by now.
-    fn expected(&self) -> Quantities {
-        let restored = self.collection.stored.get(&self.restored());
-        restored.map_or_else(|| self.members.expected(), |ended| ended.expected.clone())
-    }
-
     /// A part is on disk. With the last one the snapshot can be completed.
     pub(super) fn part_stored(
         &mut self,
@@ -208,11 +202,16 @@ impl Collector {
         }
         open.parts.insert(process, part);
         if open.parts.len() + usize::from(is(CompletesTooSoon)) == processes {
-            let parts = std::mem::take(&mut open.parts).into_values().collect();
+            let parts: Vec<_> = std::mem::take(&mut open.parts).into_values().collect();
+            // What the quantities were when the job began, they must add up to ever after.
+            let mut expected = Quantities::new();
+            for part in &parts {
+                cut::add(&mut expected, &part.facts.initial);
+            }
             let elapsed_ms = self.now_ms - open.begun_ms;
             let end = End::Complete {
                 parts,
-                expected: self.expected(),
+                expected,
                 elapsed_ms,
             };
             self.write_end(snapshot, end, effects);

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::protocol::Topology;
-use crate::protocol::application::Quantities;
-use crate::protocol::cut;
 use crate::protocol::events::{Holding, Join};
 use crate::protocol::ids::{Generation, Incarnation, JobId, ProcessId};
 use crate::protocol::mutant::{Mutant::AdmitsSecondClaimant, is};
@@ -33,7 +31,6 @@ pub(super) struct Member {
     pub(super) holding: Holding,
     /// The job it said it was in.
     job: JobId,
-    initial: Quantities,
     heard_ms: u64,
     /// Since when its control stream is closed, if it is.
     away_since_ms: Option<u64>,
@@ -166,7 +163,6 @@ impl Members {
             incarnation: join.incarnation,
             holding: join.holding,
             job: join.job,
-            initial: join.initial,
             heard_ms: now_ms,
             away_since_ms: None,
         };
@@ -349,15 +345,6 @@ impl Members {
                 member.holding = holding;
             }
         });
-    }
-
-    /// What the quantities must add up to.
-    pub(super) fn expected(&self) -> Quantities {
-        let mut total = Quantities::new();
-        for member in self.members.values().flatten() {
-            cut::add(&mut total, &member.initial);
-        }
-        total
     }
 
     pub(super) fn list(&self) -> Vec<(ProcessId, bool, Incarnation, Holding)> {

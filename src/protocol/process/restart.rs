@@ -1,8 +1,8 @@
 //! Joining the job and starting from a cut: the process's side of design section 4.
 
-use super::{Phase, Process};
+use super::{Phase, Process, held_by};
 use crate::protocol::application::{Application, Pace};
-use crate::protocol::cut::{InputPart, OutputPart, Part, Restored};
+use crate::protocol::cut::{InputPart, Loaded, OutputPart, Part};
 use crate::protocol::events::{Directive, Effect, Holding, Join, Order, Report, Standing};
 use crate::protocol::frame::Batch;
 use crate::protocol::ids::{ChannelId, Generation, JobId, MessageNumber, SnapshotId};
@@ -20,7 +20,6 @@ impl<A: Application> Process<A> {
             application: self.setup.application.clone(),
             job: self.job,
             holding: self.holding(),
-            initial: self.initial.clone(),
         })));
     }
 
@@ -102,13 +101,11 @@ impl<A: Application> Process<A> {
         self.application = None;
         self.phase = Phase::Loading(generation, snapshot);
         if snapshot == SnapshotId::default() {
-            let started = A::start(&self.setup).map_err(|refusal| refusal.0);
-            let part = self.initial_part();
-            self.install(
-                generation,
-                started.map(|application| (part, application)),
-                effects,
-            );
+            let loaded = A::start(&self.setup).map(|application| Loaded {
+                part: self.initial_part(&application),
+                application,
+            });
+            self.install(generation, loaded.map_err(|refusal| refusal.0), effects);
         } else {
             effects.push(Effect::Load(generation, snapshot));
         }
@@ -118,7 +115,7 @@ impl<A: Application> Process<A> {
     pub(super) fn loaded(
         &mut self,
         generation: Generation,
-        restored: Result<Box<Restored>, String>,
+        loaded: Result<Box<Loaded<A>>, String>,
         effects: &mut Vec<Effect>,
     ) {
         let Phase::Loading(current, snapshot) = self.phase else {
@@ -127,11 +124,9 @@ impl<A: Application> Process<A> {
         if current != generation {
             return;
         }
-        let loaded = restored.and_then(|restored| {
-            let Restored { part, state } = *restored;
-            self.check_part(&part, snapshot)?;
-            let application = A::restore(&self.setup, &state).map_err(|refusal| refusal.0)?;
-            Ok((part, application))
+        let loaded = loaded.and_then(|loaded| {
+            self.check_part(&loaded.part, snapshot)?;
+            Ok(*loaded)
         });
         self.install(generation, loaded, effects);
     }
@@ -141,10 +136,10 @@ impl<A: Application> Process<A> {
     fn install(
         &mut self,
         generation: Generation,
-        loaded: Result<(Part, A), String>,
+        loaded: Result<Loaded<A>, String>,
         effects: &mut Vec<Effect>,
     ) {
-        let (part, application) = match loaded {
+        let Loaded { part, application } = match loaded {
             Ok(loaded) => loaded,
             Err(reason) => {
                 return effects.push(Effect::Report(Report::Unready(generation, reason)));
@@ -169,6 +164,7 @@ impl<A: Application> Process<A> {
         if let Some(tracer) = &mut self.tracer {
             tracer.resume(generation, &part);
         }
+        self.initial = part.initial;
         self.application = Some(application);
         self.pace = Pace::Now;
         self.phase = Phase::Prepared(generation);
@@ -200,7 +196,7 @@ impl<A: Application> Process<A> {
     }
 
     /// The part of every process in `s0`: nothing was sent.
-    fn initial_part(&self) -> Part {
+    fn initial_part(&self, application: &A) -> Part {
         let topology = &self.setup.topology;
         let none = MessageNumber::default();
         let outputs = topology.outputs(self.id()).into_iter();
@@ -223,6 +219,7 @@ impl<A: Application> Process<A> {
             process: self.id(),
             mode: Mode::Classic,
             clock: None,
+            initial: held_by(application, &self.setup),
             outputs: outputs.collect(),
             inputs: inputs.collect(),
         }
@@ -250,9 +247,20 @@ impl<A: Application> Process<A> {
                 return Err(format!("what it recorded on {} has gaps", input.channel));
             }
         }
+        // The settings may be others by now: what is longer than every window would wait for ever.
+        let longest = self.settings.limits.message_bytes_max;
         for output in &part.outputs {
             if follow(output.after, &output.share) != Some(output.sent) {
                 return Err(format!("what it recorded on {} has gaps", output.channel));
+            }
+            let messages = output.share.iter().flat_map(Batch::messages);
+            let bytes = messages.map(|(_, message)| message.len() as u64).max();
+            if let Some(bytes) = bytes.filter(|bytes| *bytes > longest) {
+                return Err(format!(
+                    "a message of {bytes} bytes waits on {}, over limits.message_bytes_max = \
+                     {longest}: raise that",
+                    output.channel
+                ));
             }
         }
         Ok(())

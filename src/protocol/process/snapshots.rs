@@ -245,7 +245,7 @@ impl<A: Application> Process<A> {
         let process = self.id();
         let generation = self.generation().expect("only a running process records");
         if let Some(recording) = self.recordings.get_mut(&snapshot)
-            && let Some(part) = recording.finish(process, generation)
+            && let Some(part) = recording.finish(process, generation, &self.initial)
         {
             effects.push(Effect::Store(Box::new(part)));
         }

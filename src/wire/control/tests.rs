@@ -35,7 +35,6 @@ fn join(holding: Holding) -> Join {
         application: "bank".to_owned(),
         job: JobId::new(58),
         holding,
-        initial: BTreeMap::from([("money".to_owned(), -3), ("tokens".to_owned(), i64::MAX)]),
     }
 }
 

@@ -80,20 +80,13 @@ pub enum PartError {
         /// What the manifest says.
         noted: Generation,
     },
-    /// Written by another application, or in another form of its state.
-    #[error(
-        "this is a part of '{found}' version {found_version}, \
-         this node runs '{wanted}' version {wanted_version}"
-    )]
+    /// Written by another application.
+    #[error("this is a part of '{found}', this node runs '{wanted}'")]
     OtherApplication {
         /// The application that wrote it.
         found: String,
-        /// The form of its state.
-        found_version: u32,
         /// The application of the node.
         wanted: String,
-        /// The form it reads.
-        wanted_version: u32,
     },
     /// Of a job with other processes or channels.
     #[error(
