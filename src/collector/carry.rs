@@ -10,7 +10,7 @@ use crate::protocol::events::{Directive, Holding, Order};
 use crate::protocol::ids::{Generation, Incarnation, ProcessId};
 use crate::protocol::records::Record;
 use crate::store::STAGING_AGE;
-use crate::wire::control::{Place, Progress, directive};
+use crate::wire::control::{Addresses, Place, Progress, directive};
 use crate::wire::pb;
 
 use super::asks::{Reply, Untold};
@@ -29,7 +29,7 @@ impl Driver {
     /// Carries out one step's effects, all of them. Answers how the job ended, if it did.
     pub(super) async fn carry_out(&mut self, effects: Vec<CollectorEffect>) -> Option<End> {
         let mut end = None;
-        let mut addresses = None;
+        let mut places = None;
         let mut notices = effects.iter().filter(|effect| is_notice(effect)).count();
         for effect in effects {
             let noticed = is_notice(&effect);
@@ -46,10 +46,11 @@ impl Driver {
                 CollectorEffect::Tell(process, incarnation, word) => {
                     let key = (process, incarnation);
                     let told = if matches!(word.order, Order::Prepare(..)) {
-                        let addresses = addresses.get_or_insert_with(|| self.addresses());
-                        self.nodes.tell(key, directive(word, addresses.clone()))
+                        let places = places.get_or_insert_with(|| self.places());
+                        let receivers = self.receivers(process, places);
+                        self.nodes.tell(key, directive(word, receivers))
                     } else {
-                        self.nodes.tell(key, directive(word, Vec::new()))
+                        self.nodes.tell(key, directive(word, Addresses::new()))
                     };
                     if noticed && told {
                         if notices > 1 && self.hold.armed(Point::Notice) {
@@ -124,7 +125,7 @@ impl Driver {
             tracing::warn!(%process, "a node is refused: {reason}");
         }
         self.asks.lost(key);
-        self.nodes.dismiss(key, directive(word, Vec::new()));
+        self.nodes.dismiss(key, directive(word, Addresses::new()));
     }
 
     fn replace(&self, process: ProcessId, incarnation: Incarnation) {
@@ -199,13 +200,22 @@ impl Driver {
     }
 
     /// Where every process takes its inputs' streams, in the order of the processes.
-    fn addresses(&self) -> Vec<String> {
+    fn places(&self) -> Vec<String> {
         let processes = self.collector.status().processes.into_iter();
         let address = |(process, _, incarnation, _)| {
             let place = self.nodes.place((process, incarnation));
             place.map(|place| place.address.clone()).unwrap_or_default()
         };
         processes.map(address).collect()
+    }
+
+    /// The places of those to whom a process has outputs. Of all of them each would be told of
+    /// all others, which of many thousands is too much.
+    fn receivers(&self, process: ProcessId, places: &[String]) -> Addresses {
+        let outputs = self.topology.outputs(process).into_iter();
+        let receivers = outputs.map(|channel| channel.to);
+        let place = |receiver: ProcessId| (receiver, places[receiver.index()].clone());
+        receivers.map(place).collect()
     }
 
     /// Hands a word to the application of the node that is live for a process.

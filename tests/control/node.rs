@@ -12,7 +12,7 @@ use cutline::protocol::application::Quantities;
 use cutline::protocol::cut::Facts;
 use cutline::protocol::events::{Directive, Holding, Join, Order, Report, StoredPart};
 use cutline::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId};
-use cutline::wire::control::Place;
+use cutline::wire::control::{Addresses, Place};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ pub(crate) const APPLICATION: &str = "bank";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Connected,
-    Order(Order, Vec<String>),
+    Order(Order, Addresses),
     Command(String),
     Disconnected,
 }
