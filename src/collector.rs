@@ -11,6 +11,7 @@ mod asks;
 mod attending;
 mod carry;
 mod connection;
+mod deletions;
 mod driver;
 mod event;
 mod happening;

@@ -18,6 +18,7 @@ mod inbound;
 mod memory;
 mod outbound;
 mod outlet;
+mod pauses;
 mod socket;
 mod tasks;
 

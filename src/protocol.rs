@@ -140,7 +140,9 @@
 //! 3. The next generation is created in the log, with the snapshot it starts from.
 //! 4. When every process has a node, all are told `Prepare`. Each drops its queues, streams and
 //!    recordings, loads its part, fills its inboxes with the channel states, dials, and answers
-//!    ready. Frames may arrive; nothing is handled.
+//!    ready. Frames may arrive; nothing is handled. Nodes that are alive and do not get ready are
+//!    lost after ten minutes in which nobody did; the third time in a row their snapshot counts as
+//!    one that cannot be loaded.
 //! 5. When all are ready, all are told `Run`. What was restored stands at the head of the inboxes,
 //!    so it is handled before what is new.
 //!
@@ -155,10 +157,11 @@
 //!
 //! It keeps nothing that it cannot read back. A new one reads the log and the snapshots and creates
 //! the next log record, for its term. A collector whose create meets the record of another, here or
-//! later, is *fenced*, and ends. Nodes refuse the word of older terms. Every snapshot without a
-//! manifest is ended; and before it first chooses what to restore it looks once more, since until
-//! the nodes had left the collector before, that one may have begun and completed others. If all
-//! nodes hold the current generation, they are told `Run` once more, which changes nothing for
+//! later, is *fenced*, and ends. Nodes refuse the word of older terms; only where the collector of
+//! another job now has their collector's address do they obey its refusal in any term. Every
+//! snapshot without a manifest is ended; and before it first chooses what to restore it looks once
+//! more, since until the nodes had left the collector before, that one may have begun and
+//! completed others. If all nodes hold the current generation, they are told `Run` once more, which changes nothing for
 //! those that run: the death of a collector rolls nobody back. Nodes go on without one; only
 //! snapshots and restores wait.
 //!

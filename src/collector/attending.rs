@@ -7,10 +7,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
-use crate::protocol::events::{Directive, Join, Order};
-use crate::protocol::ids::Term;
-use crate::protocol::topology::Topology;
-use crate::wire::control::{NodeSaid, Place, directive};
+use crate::protocol::events::Join;
+use crate::wire::control::{NodeSaid, Place};
 use crate::wire::pb;
 
 use super::happening::{Happening, Happenings};
@@ -32,19 +30,19 @@ pub(super) struct Attending {
 
 impl Attending {
     /// Reads the stream until it closes, says something that is no word, or is ended.
-    pub(super) async fn run(mut self, topology: &Topology) {
+    pub(super) async fn run(mut self) {
         let (end, happenings) = (self.end.clone(), self.happenings.clone());
         tokio::select! {
             biased;
             () = end.cancelled() => {}
             () = happenings.closed() => {}
-            () = self.listen(topology) => {}
+            () = self.listen() => {}
         }
         // Whoever ended it: the loop lets go of its half, if it has one.
         let _ = self.happenings.send(Happening::Closed(self.stream)).await;
     }
 
-    async fn listen(&mut self, topology: &Topology) {
+    async fn listen(&mut self) {
         let (join, place) = match self.first().await {
             Ok(first) => first,
             Err(status) => {
@@ -52,14 +50,6 @@ impl Attending {
                 return;
             }
         };
-        if join.process.index() >= topology.processes().len() {
-            self.refuse(format!(
-                "{} is not of this job, which has {} processes: give the node the job's own file",
-                join.process,
-                topology.processes().len()
-            ));
-            return;
-        }
         // The stream is to end when the loop lets go of it: what is kept here does not count.
         let weak = self.words.downgrade();
         let (closed, _) = mpsc::channel(1);
@@ -116,17 +106,6 @@ impl Attending {
         let said = NodeSaid::try_from(word);
         said.map(Some)
             .map_err(|error| Status::invalid_argument(error.to_string()))
-    }
-
-    /// A join that would make no sense to the machine. It is said in no term, so that it binds
-    /// nobody.
-    fn refuse(&self, reason: String) {
-        tracing::warn!("refusing a node: {reason}");
-        let order = Order::Refused(reason);
-        let term = Term::default();
-        let _ = self
-            .words
-            .try_send(Ok(directive(Directive { term, order }, Vec::new())));
     }
 
     async fn tell(&self, happening: Happening) {

@@ -1,6 +1,5 @@
 //! Carrying out what the machine decides, in the order it says.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -11,11 +10,11 @@ use crate::protocol::events::{Directive, Holding, Order};
 use crate::protocol::ids::{Generation, Incarnation, ProcessId};
 use crate::protocol::records::Record;
 use crate::store::STAGING_AGE;
-use crate::wire::control::{Place, Progress, directive};
+use crate::wire::control::{Addresses, Place, Progress, directive};
 use crate::wire::pb;
 
 use super::asks::{Reply, Untold};
-use super::driver::{Driver, End};
+use super::driver::{Driver, End, Stored};
 use super::event::JobEvent;
 use super::nodes::Key;
 
@@ -30,7 +29,7 @@ impl Driver {
     /// Carries out one step's effects, all of them. Answers how the job ended, if it did.
     pub(super) async fn carry_out(&mut self, effects: Vec<CollectorEffect>) -> Option<End> {
         let mut end = None;
-        let mut addresses = None;
+        let mut places = None;
         let mut notices = effects.iter().filter(|effect| is_notice(effect)).count();
         for effect in effects {
             let noticed = is_notice(&effect);
@@ -41,23 +40,17 @@ impl Driver {
                     end = self.publisher.publish().err().map(End::Unpublished);
                 }
                 CollectorEffect::Delete(snapshot) => {
-                    let store = self.store.clone();
-                    let turn = Arc::clone(&self.deletions).acquire_owned().await;
-                    self.storing.spawn(async move {
-                        let _turn = turn;
-                        if let Err(error) = store.delete_snapshot(snapshot).await {
-                            tracing::warn!(%snapshot, "cannot be deleted: {error}");
-                        }
-                        None
-                    });
+                    self.deletions.add(snapshot);
+                    self.delete();
                 }
                 CollectorEffect::Tell(process, incarnation, word) => {
                     let key = (process, incarnation);
                     let told = if matches!(word.order, Order::Prepare(..)) {
-                        let addresses = addresses.get_or_insert_with(|| self.addresses());
-                        self.nodes.tell(key, directive(word, addresses.clone()))
+                        let places = places.get_or_insert_with(|| self.places());
+                        let receivers = self.receivers(process, places);
+                        self.nodes.tell(key, directive(word, receivers))
                     } else {
-                        self.nodes.tell(key, directive(word, Vec::new()))
+                        self.nodes.tell(key, directive(word, Addresses::new()))
                     };
                     if noticed && told {
                         if notices > 1 && self.hold.armed(Point::Notice) {
@@ -95,8 +88,21 @@ impl Driver {
                 tracing::warn!("what killed writers have left stays: {error}");
             }
             let records = records.map_err(|error| error.to_string());
-            Some(CollectorInput::Read(records))
+            Stored::Answer(CollectorInput::Read(records))
         });
+    }
+
+    /// Begins the deletions whose turn has come.
+    pub(super) fn delete(&mut self) {
+        while let Some(snapshot) = self.deletions.begin() {
+            let store = self.store.clone();
+            self.storing.spawn(async move {
+                if let Err(error) = store.delete_snapshot(snapshot).await {
+                    tracing::warn!(%snapshot, "cannot be deleted: {error}");
+                }
+                Stored::Deleted
+            });
+        }
     }
 
     fn create(&mut self, record: Record) {
@@ -108,19 +114,18 @@ impl Driver {
         let store = self.store.clone();
         self.storing.spawn(async move {
             let outcome = store.create(&record).await;
-            Some(CollectorInput::Created(record, outcome))
+            Stored::Answer(CollectorInput::Created(record, outcome))
         });
     }
 
     fn dismiss(&mut self, key: Key, word: Directive) {
-        if let Order::Refused(reason) = &word.order {
-            tracing::warn!(
-                process = self.topology.name(key.0),
-                "a node is refused: {reason}"
-            );
+        if let Order::Refused { reason, .. } = &word.order {
+            // It need not be of this topology, and then has no name in it.
+            let process = key.0;
+            tracing::warn!(%process, "a node is refused: {reason}");
         }
         self.asks.lost(key);
-        self.nodes.dismiss(key, directive(word, Vec::new()));
+        self.nodes.dismiss(key, directive(word, Addresses::new()));
     }
 
     fn replace(&self, process: ProcessId, incarnation: Incarnation) {
@@ -198,13 +203,22 @@ impl Driver {
     }
 
     /// Where every process takes its inputs' streams, in the order of the processes.
-    fn addresses(&self) -> Vec<String> {
+    fn places(&self) -> Vec<String> {
         let processes = self.collector.status().processes.into_iter();
         let address = |(process, _, incarnation, _)| {
             let place = self.nodes.place((process, incarnation));
             place.map(|place| place.address.clone()).unwrap_or_default()
         };
         processes.map(address).collect()
+    }
+
+    /// The places of those to whom a process has outputs. Of all of them each would be told of
+    /// all others, which of many thousands is too much.
+    fn receivers(&self, process: ProcessId, places: &[String]) -> Addresses {
+        let outputs = self.topology.outputs(process).into_iter();
+        let receivers = outputs.map(|channel| channel.to);
+        let place = |receiver: ProcessId| (receiver, places[receiver.index()].clone());
+        receivers.map(place).collect()
     }
 
     /// Hands a word to the application of the node that is live for a process.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +19,7 @@ use crate::store::Store;
 
 use super::address::{AddressError, Publisher};
 use super::asks::Asks;
+use super::deletions::Deletions;
 use super::event::JobEvent;
 use super::happening::Happening;
 use super::nodes::Nodes;
@@ -29,13 +30,17 @@ const TICK: Duration = Duration::from_millis(50);
 /// Events that a watcher may lag behind. A busy job has some tens a second.
 const EVENTS_MAX: usize = 1024;
 
-/// Snapshots that are deleted at once. Whoever completes them faster than they can be deleted is
-/// slowed down by the next one's waiting for its turn, or the store would grow without end.
-const DELETIONS_MAX: usize = 16;
-
 /// How long deletions that are under way may take when the collector ends. What is left is
 /// deleted under the next one.
 const STORE_BOUND: Duration = Duration::from_secs(1);
+
+/// What the store was asked is done.
+pub(super) enum Stored {
+    /// It has an answer for the machine.
+    Answer(CollectorInput),
+    /// A snapshot is deleted, or cannot be.
+    Deleted,
+}
 
 /// How the loop ended.
 pub(super) enum End {
@@ -64,10 +69,9 @@ pub(super) struct Driver {
     pub(super) asks: Asks,
     started: Instant,
     pub(super) events: broadcast::Sender<String>,
-    /// What the store is asked, each with the machine's input that answers it, if one does.
-    pub(super) storing: JoinSet<Option<CollectorInput>>,
-    /// Taken for each deletion.
-    pub(super) deletions: Arc<Semaphore>,
+    /// What the store is asked.
+    pub(super) storing: JoinSet<Stored>,
+    pub(super) deletions: Deletions,
     pub(super) publisher: Publisher,
 }
 
@@ -91,7 +95,7 @@ impl Driver {
             started: Instant::now(),
             events: broadcast::channel(EVENTS_MAX).0,
             storing: JoinSet::new(),
-            deletions: Arc::new(Semaphore::new(DELETIONS_MAX)),
+            deletions: Deletions::default(),
             publisher,
         }
     }
@@ -112,8 +116,12 @@ impl Driver {
                 biased;
                 () = shutdown.cancelled() => Some(End::Shutdown),
                 Some(done) = self.storing.join_next() => match done {
-                    Ok(Some(input)) => self.stored(input).await,
-                    Ok(None) => None,
+                    Ok(Stored::Answer(input)) => self.stored(input).await,
+                    Ok(Stored::Deleted) => {
+                        self.deletions.done();
+                        self.delete();
+                        None
+                    }
                     Err(error) => Some(End::Failed(format!("a task of the store broke: {error}"))),
                 },
                 _ = ticks.tick() => self.tick().await,

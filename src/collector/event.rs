@@ -54,7 +54,7 @@ pub enum JobEvent {
         /// Why.
         reason: String,
     },
-    /// A snapshot could not even begin, or its end could not be written.
+    /// A snapshot could not even begin, or its end could not be written so far.
     Failed {
         /// Why.
         reason: String,

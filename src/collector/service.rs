@@ -117,9 +117,7 @@ impl pb::collector_server::Collector for Service {
             end: end.clone(),
             happenings: self.happenings.clone(),
         };
-        let topology = Arc::clone(&self.topology);
-        self.readers
-            .spawn(async move { attending.run(&topology).await });
+        self.readers.spawn(attending.run());
         let outbound = ReceiverStream::new(outbound).take_until(end.cancelled_owned());
         Ok(Response::new(Box::pin(outbound)))
     }

@@ -212,7 +212,7 @@ fn job(f: &mut fmt::Formatter<'_>, event: &JobEvent, verdicts: Option<&Verdicts>
         JobEvent::Aborted {
             snapshot, reason, ..
         } => write!(f, "{snapshot} aborted: {reason}"),
-        JobEvent::Failed { reason } => write!(f, "no snapshot: {reason}"),
+        JobEvent::Failed { reason } => write!(f, "a snapshot failed: {reason}"),
         JobEvent::Warning { reason } => write!(f, "warning: {reason}"),
         JobEvent::Restoring {
             generation,

@@ -28,6 +28,8 @@ pub(super) struct Dial {
     pub(super) stream: StreamId,
     pub(super) address: String,
     pub(super) hello: Hello,
+    /// How long before the first try.
+    pub(super) wait: Duration,
     pub(super) end: CancellationToken,
 }
 
@@ -62,6 +64,9 @@ impl Dial {
     async fn dial(&self) {
         let timing = &self.shared.timing;
         let mut pause = timing.pause;
+        if !self.wait.is_zero() {
+            sleep(self.wait).await;
+        }
         loop {
             // A connection lasts no longer than the stream that was opened on it.
             let connection = Connection::new(self.end.child_token());

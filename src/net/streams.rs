@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOw
 
 use super::memory::keep_freed_buffers;
 use super::outlet::Outlet;
+use super::pauses::Pauses;
 use super::tasks::{Dialled, Happening, Input, Shared, StreamId, Timing, What};
 use super::{inbound, outbound};
 use crate::protocol::frame::{Feedback, Frame, Greeting, Hello};
@@ -58,6 +59,7 @@ pub struct Streams {
     shared: Arc<Shared>,
     happenings: mpsc::Receiver<Happening>,
     outbound: BTreeMap<ChannelId, Output>,
+    pauses: Pauses,
     inbound: BTreeMap<ChannelId, Inputs>,
     /// Events that no stream tells; at most one for each answer to a stream that was gone.
     owed: VecDeque<Event>,
@@ -105,6 +107,7 @@ impl Streams {
             shared,
             happenings,
             outbound: BTreeMap::new(),
+            pauses: Pauses::default(),
             inbound: BTreeMap::new(),
             owed: VecDeque::new(),
             stopped: Box::pin(stop.clone().cancelled_owned()),
@@ -160,16 +163,21 @@ impl Streams {
 
     /// Opens a stream for an output on a connection of its own, instead of the one there may be.
     /// Tries again, with a growing pause, until it is answered with `Welcome` or `Refused`, or
-    /// hung up.
+    /// hung up. If the last one broke as soon as it was open, it waits before the first try.
     pub fn dial(&mut self, channel: ChannelId, address: impl Into<String>, hello: Hello) {
         let stream = self.shared.next_stream();
         let end = self.shared.stop.child_token();
+        let (generation, timing) = (hello.generation, &self.shared.timing);
+        let wait = self
+            .pauses
+            .before(channel, generation, Instant::now(), timing);
         let dial = outbound::Dial {
             shared: Arc::clone(&self.shared),
             channel,
             stream,
             address: address.into(),
             hello,
+            wait,
             end: end.clone(),
         };
         self.shared.tasks.spawn(dial.carry());

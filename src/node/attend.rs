@@ -20,7 +20,9 @@ use tonic::transport::Endpoint;
 
 use crate::collector::{AddressError, read_address};
 use crate::protocol::events::{Directive, Report};
-use crate::wire::control::{self as words, CollectorSaid, Place, Progress as Counted, WireError};
+use crate::wire::control::{
+    self as words, Addresses, CollectorSaid, Place, Progress as Counted, WireError,
+};
 use crate::wire::pb;
 use crate::wire::pb::collector_client::CollectorClient;
 
@@ -82,9 +84,8 @@ pub struct Progress {
 pub enum ControlEvent {
     /// There is a connection: the first report on it has to be the join.
     Connected(Uplink),
-    /// A word for the machine; with `Prepare`, where every process takes its inputs' streams, in
-    /// the order of the processes.
-    Order(Directive, Vec<String>),
+    /// A word for the machine; with `Prepare`, where its receivers take their inputs' streams.
+    Order(Directive, Addresses),
     /// A word for the application; to be answered with [`Uplink::command_done`].
     Command {
         /// To be named in the answer.

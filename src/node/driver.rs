@@ -22,6 +22,7 @@ use crate::protocol::events::{Order, Report};
 use crate::protocol::frame::{Frame, Greeting, Hello};
 use crate::protocol::ids::{ChannelId, Generation};
 use crate::protocol::{Effect, Input, Process};
+use crate::wire::control::Addresses;
 
 /// How often the machine is told the time and says what does not press: well below any timeout a
 /// job can have.
@@ -43,9 +44,9 @@ pub(super) struct Driver<A> {
     trace: TraceFile,
     progress: Arc<Progress>,
     uplink: Option<Uplink>,
-    /// Where each process takes its inputs' streams, as the `Prepare` of each generation said;
+    /// Where this one's receivers take their streams, as the `Prepare` of each generation said;
     /// those before the last that was dialled in are gone.
-    addresses: BTreeMap<Generation, Vec<String>>,
+    addresses: BTreeMap<Generation, Addresses>,
     /// The command whose outcome the machine states next.
     command: Option<u64>,
     effects: Vec<Effect>,
@@ -357,7 +358,7 @@ impl<A: Application> Driver<A> {
     fn dial(&mut self, channel: ChannelId, hello: Hello) {
         self.addresses = self.addresses.split_off(&hello.generation);
         let addresses = self.addresses.get(&hello.generation);
-        match addresses.and_then(|addresses| addresses.get(channel.to.index())) {
+        match addresses.and_then(|addresses| addresses.get(&channel.to)) {
             Some(address) => self.streams.dial(channel, address.clone(), hello),
             None => tracing::error!(%channel, "no address for the receiver"),
         }

@@ -14,6 +14,7 @@ mod ending;
 mod gathering;
 mod joining;
 mod leading;
+mod loading;
 mod members;
 mod recovery;
 mod requests;
@@ -45,13 +46,15 @@ const WANTED_MAX: usize = 64;
 /// How long to wait before writing again what could not be written.
 const RETRY_MS: u64 = 500;
 
-/// How often a record is tried before the job is given up: a minute of a broken store.
-const TRIES_MAX: u32 = 120;
+/// How long after a first failure of the store the job is given up: a minute, in which a full disk
+/// is seen to or a server is back. Not so many tries, each of which may hang.
+const PATIENCE_MS: u64 = 60_000;
 
-/// The most that counts as having passed between two words of the time. A driver says it many
-/// times a second: more only passes while this program is stopped or starved, and what others
-/// said meanwhile is still waiting to be heard. Below every deadline, so that nobody is blamed.
+/// The most that may count as having passed between two words of the time, and the least that
+/// does: how often a driver says it. More only passes while this program is stopped or starved,
+/// and what others said meanwhile is still waiting to be heard.
 const GAP_MAX_MS: u64 = 250;
+const GAP_MIN_MS: u64 = 50;
 
 /// The collector's machine.
 #[derive(Clone, Debug)]
@@ -60,7 +63,7 @@ pub struct Collector {
     application: String,
     policy: Policy,
     nonce: u64,
-    /// Which job this is; `j0` until the log has been read.
+    /// Which job this is; `j0` until the first record of its log is known to stand.
     job: JobId,
     phase: Phase,
     term: Term,
@@ -79,14 +82,16 @@ pub struct Collector {
     restoring: Option<RequestId>,
     /// Who asked for the end of the job, and its last snapshot once it has begun.
     stopping: Option<(RequestId, Option<SnapshotId>)>,
-    /// A log record that could not be written, how often, and when it is tried again.
-    log_retry: Option<(LogEntry, u32, u64)>,
+    /// A log record that could not be written, since when, and when it is tried again.
+    log_retry: Option<(LogEntry, u64, u64)>,
     reread: Reread,
     /// Lost nodes whose replacement is asked for once the next generation is on record: a
     /// collector that has been superseded loses that write, and must not replace anyone.
     to_replace: Vec<(ProcessId, Incarnation)>,
     /// The snapshot to go back to if the one a user asked for cannot be loaded.
     before_restore: SnapshotId,
+    /// How often in a row nodes hung that were to load one and the same snapshot.
+    hangs: u32,
     /// The time as it was last said, and the time this collector has been awake, which is what
     /// every deadline here is measured in.
     said_ms: u64,
@@ -139,9 +144,10 @@ impl Collector {
             restoring: None,
             stopping: None,
             log_retry: None,
-            reread: Reread::Due(0, 0),
+            reread: Reread::Due(None, 0),
             to_replace: Vec::new(),
             before_restore: SnapshotId::default(),
+            hangs: 0,
             said_ms: 0,
             now_ms: 0,
         }
@@ -271,14 +277,22 @@ impl Collector {
     fn time(&mut self, now_ms: u64, effects: &mut Vec<CollectorEffect>) {
         let passed_ms = now_ms.saturating_sub(self.said_ms);
         self.said_ms = self.said_ms.max(now_ms);
-        self.now_ms += passed_ms.min(GAP_MAX_MS);
+        self.now_ms += passed_ms.min(self.gap_max_ms());
         self.retry_log(effects);
         // The time is also said before whatever is heard. Within one moment nothing is due that
         // was not when the moment began.
         if passed_ms > 0 {
             self.look_for_losses(effects);
+            self.look_for_hangs(effects);
             self.look_for_deadlines(effects);
         }
+    }
+
+    /// What counts of a gap. Half of every deadline by which someone is blamed: whoever was heard
+    /// in time before it is not overdue by the gap alone.
+    fn gap_max_ms(&self) -> u64 {
+        let deadline_ms = self.policy.silence_ms.min(self.policy.timeout_ms);
+        (deadline_ms / 2).clamp(GAP_MIN_MS, GAP_MAX_MS)
     }
 
     fn tell(&self, process: ProcessId, order: Order, effects: &mut Vec<CollectorEffect>) {

@@ -145,7 +145,13 @@ pub enum Order {
     /// Everyone is ready: go on.
     Run(Generation),
     /// The join is refused: end, and print why.
-    Refused(String),
+    Refused {
+        /// Which job its collector is of; `j0` if it does not know yet. A node of another job
+        /// obeys in any term: terms are counted in each job anew.
+        job: JobId,
+        /// Why.
+        reason: String,
+    },
     /// The job has ended: end too.
     Halt,
 }

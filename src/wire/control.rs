@@ -3,6 +3,8 @@
 //! Addresses, process ids of the operating system, progress and commands travel here but mean
 //! nothing to the machines that decide, so they have their words in this module only.
 
+use std::collections::BTreeMap;
+
 use crate::protocol::events::{Directive, Holding, Join, Order, Report, Standing, StoredPart};
 use crate::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId, Term};
 use crate::protocol::mode::{Mode, Taking};
@@ -45,6 +47,9 @@ pub struct Place {
     pub pid: u32,
 }
 
+/// Where processes take their inputs' streams.
+pub type Addresses = BTreeMap<ProcessId, String>;
+
 /// How much a process has done since the job began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -75,9 +80,8 @@ pub enum NodeSaid {
 /// What the collector says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollectorSaid {
-    /// A word for the process machine; with `Prepare`, where every process takes its streams, in
-    /// the order of the processes.
-    Order(Directive, Vec<String>),
+    /// A word for the process machine; with `Prepare`, where its receivers take their streams.
+    Order(Directive, Addresses),
     /// A word for the application.
     Command {
         /// Told again in the answer.
@@ -132,8 +136,12 @@ pub fn command_done(request: u64, refusal: Option<String>) -> pb::NodeWord {
     node_word(NodeWord::CommandDone(pb::CommandDone { request, refusal }))
 }
 
-/// An order as the collector sends it; `addresses` go along with `Prepare`.
-pub fn directive(directive: Directive, addresses: Vec<String>) -> pb::CollectorWord {
+/// An order as the collector sends it; the addresses of a node's receivers go along with `Prepare`.
+pub fn directive(directive: Directive, addresses: Addresses) -> pb::CollectorWord {
+    let receiver = |(process, address): (ProcessId, String)| pb::Receiver {
+        process: process.get(),
+        address,
+    };
     let word = match directive.order {
         Order::Welcome(standing) => CollectorWord::Welcome(pb::Standing {
             job: standing.job.get(),
@@ -160,12 +168,15 @@ pub fn directive(directive: Directive, addresses: Vec<String>) -> pb::CollectorW
         Order::Prepare(generation, snapshot) => CollectorWord::Prepare(pb::Prepare {
             generation: generation.get(),
             snapshot: snapshot.get(),
-            addresses,
+            receivers: addresses.into_iter().map(receiver).collect(),
         }),
         Order::Run(generation) => CollectorWord::Run(pb::Run {
             generation: generation.get(),
         }),
-        Order::Refused(reason) => CollectorWord::Refused(pb::JoinRefused { reason }),
+        Order::Refused { job, reason } => {
+            let job = job.get();
+            CollectorWord::Refused(pb::JoinRefused { reason, job })
+        }
         Order::Halt => CollectorWord::Halt(pb::Halt {}),
     };
     pb::CollectorWord {
@@ -218,7 +229,7 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
     type Error = WireError;
 
     fn try_from(word: pb::CollectorWord) -> Result<Self, WireError> {
-        let mut addresses = Vec::new();
+        let mut addresses = Addresses::new();
         let order = match word
             .word
             .ok_or(WireError::Missing("the collector's word"))?
@@ -241,12 +252,18 @@ impl TryFrom<pb::CollectorWord> for CollectorSaid {
                 low: SnapshotId::new(ended.low),
             },
             CollectorWord::Prepare(prepare) => {
-                addresses = prepare.addresses;
+                let receivers = prepare.receivers.into_iter();
+                addresses = receivers
+                    .map(|receiver| (ProcessId::new(receiver.process), receiver.address))
+                    .collect();
                 let generation = Generation::new(prepare.generation);
                 Order::Prepare(generation, SnapshotId::new(prepare.snapshot))
             }
             CollectorWord::Run(run) => Order::Run(Generation::new(run.generation)),
-            CollectorWord::Refused(refused) => Order::Refused(refused.reason),
+            CollectorWord::Refused(pb::JoinRefused { reason, job }) => Order::Refused {
+                job: JobId::new(job),
+                reason,
+            },
             CollectorWord::Halt(pb::Halt {}) => Order::Halt,
             CollectorWord::Command(pb::NodeCommand { request, text }) => {
                 return Ok(Self::Command { request, text });

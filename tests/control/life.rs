@@ -6,6 +6,7 @@ use cutline::collector::{self, CollectorError, Ended, JobEvent, Total};
 use cutline::control::client::{ClientError, JobClient, SnapshotEnd, Watch};
 use cutline::protocol::events::Order;
 use cutline::protocol::ids::{Generation, ProcessId, SnapshotId};
+use cutline::wire::control::Addresses;
 
 use crate::job::{Job, NAMES};
 use crate::node::{MONEY, Manner, Told, place};
@@ -30,11 +31,13 @@ async fn a_job_comes_up_and_says_how_it_stands() {
     let job = Job::new();
     let running = job.collector().await;
     let mut nodes = job.nodes();
-    for node in &mut nodes {
+    for (number, node) in (0..).zip(&mut nodes) {
         let told = node
             .hears(|told| matches!(told, Told::Order(Order::Prepare(..), _)))
             .await;
-        let addresses = [0, 1, 2].map(|process| place(ProcessId::new(process)).address);
+        // It is a ring: each has one receiver, and need not know of more.
+        let receiver = ProcessId::new((number + 1) % 3);
+        let addresses = [(receiver, place(receiver).address)];
         let s0 = SnapshotId::new(0);
         let prepare = Order::Prepare(Generation::new(1), s0);
         assert_eq!(told, Told::Order(prepare, addresses.into()));
@@ -282,7 +285,7 @@ async fn a_stopped_job_ends_for_everyone() {
     assert_eq!(soon(client.stop()).await.unwrap(), SnapshotId::new(1));
     assert_eq!(running.ends().await.unwrap(), Ended::Finished);
     for node in &mut nodes {
-        node.hears(|told| *told == Told::Order(Order::Halt, Vec::new()))
+        node.hears(|told| *told == Told::Order(Order::Halt, Addresses::new()))
             .await;
     }
     event(&mut watch, |event| *event == JobEvent::Finished).await;
@@ -315,7 +318,7 @@ async fn a_job_that_cannot_go_on_ends_for_everyone_with_the_reason() {
     })
     .await;
     for node in &mut nodes {
-        node.hears(|told| *told == Told::Order(Order::Halt, Vec::new()))
+        node.hears(|told| *told == Told::Order(Order::Halt, Addresses::new()))
             .await;
     }
 }

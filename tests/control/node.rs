@@ -12,7 +12,7 @@ use cutline::protocol::application::Quantities;
 use cutline::protocol::cut::Facts;
 use cutline::protocol::events::{Directive, Holding, Join, Order, Report, StoredPart};
 use cutline::protocol::ids::{Generation, Incarnation, JobId, ProcessId, SnapshotId};
-use cutline::wire::control::Place;
+use cutline::wire::control::{Addresses, Place};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ pub(crate) const APPLICATION: &str = "bank";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Connected,
-    Order(Order, Vec<String>),
+    Order(Order, Addresses),
     Command(String),
     Disconnected,
 }
@@ -199,7 +199,7 @@ impl Still {
             }
             Order::Run(generation) => self.holding = Holding::Running(generation),
             Order::Trigger(snapshot, _) if self.manner == Manner::Good => self.contribute(snapshot),
-            Order::Refused(_) | Order::Halt => return false,
+            Order::Refused { .. } | Order::Halt => return false,
             Order::Trigger(..) | Order::Welcome(_) | Order::Ended { .. } => {}
         }
         true

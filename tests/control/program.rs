@@ -10,6 +10,7 @@ use cutline::hold::{Point, held_path, order_path};
 use cutline::protocol::events::Order;
 use cutline::protocol::ids::{Generation, SnapshotId};
 use cutline::store::Store;
+use cutline::wire::control::Addresses;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
@@ -127,7 +128,7 @@ async fn killed_in_a_snapshot(job: &Job, point: Point) -> [Vec<Told>; 3] {
     program.stops(job, point).await;
     let triggered = Order::Trigger(S1, job.policy.mode.into());
     for node in &mut nodes {
-        node.hears(|told| *told == Told::Order(triggered.clone(), Vec::new()))
+        node.hears(|told| *told == Told::Order(triggered.clone(), Addresses::new()))
             .await;
     }
     if point == Point::Notice {

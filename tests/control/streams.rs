@@ -97,7 +97,7 @@ async fn a_process_that_the_job_does_not_have_is_refused() {
     let Some(CollectorSaid::Order(directive, _)) = said else {
         panic!("there are three processes: {said:?}");
     };
-    assert!(matches!(directive.order, Order::Refused(reason) if reason.contains("p4")));
+    assert!(matches!(directive.order, Order::Refused { reason, .. } if reason.contains("p4")));
     assert_eq!(raw.next().await.unwrap(), None);
     running.shut_down().await;
 }
@@ -112,7 +112,7 @@ async fn a_second_claimant_is_dismissed_without_disturbing_the_first() {
     let Some(CollectorSaid::Order(directive, _)) = said else {
         panic!("alice is there already: {said:?}");
     };
-    assert!(matches!(directive.order, Order::Refused(reason) if reason.contains("alice")));
+    assert!(matches!(directive.order, Order::Refused { reason, .. } if reason.contains("alice")));
     assert_eq!(raw.next().await.unwrap(), None);
 
     // Alice's own stream is the same still, and works.

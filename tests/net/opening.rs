@@ -1,8 +1,8 @@
 //! Streams are opened, answered, replaced, broken and opened again.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cutline::net::{Event, Streams};
+use cutline::net::{Event, Streams, Timing};
 use cutline::protocol::frame::Greeting;
 use cutline::protocol::ids::Generation;
 use cutline::wire::channel::{frame_word, hello_word, read_feedback};
@@ -159,4 +159,23 @@ async fn dialling_again_swallows_what_the_older_stream_still_says() {
     let greeted = Event::Greeted(channel(1), Generation::new(3), welcome());
     assert_eq!(sender.next().await, greeted);
     sender.is_silent().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_as_soon_as_it_is_open_is_opened_more_and_more_seldom() {
+    let timing = Timing {
+        pause: Duration::from_millis(20),
+        pause_max: Duration::from_millis(80),
+        ..quick()
+    };
+    let mut sender = Node::start(timing).await;
+    let mut receiver = Node::start(timing).await;
+    let begun = Instant::now();
+    for _ in 0..5 {
+        connect(&mut sender, &mut receiver, channel(1)).await;
+        receiver.streams.hang_up(channel(1));
+        assert_eq!(sender.next().await, Event::Broken(channel(1)));
+    }
+    let paused = Duration::from_millis(20 + 40 + 80 + 80);
+    assert!(begun.elapsed() >= paused, "{:?}", begun.elapsed());
 }

@@ -1,10 +1,12 @@
 //! Time that passes without a word: whose fault it is, and who is pointed out.
 
+use cutline::protocol::collector::{CollectorInput, Policy};
 use cutline::protocol::events::Holding;
 use cutline::protocol::ids::Incarnation;
 
 use crate::desk::{Desk, g, holds};
 use crate::membership::running;
+use crate::store::Store;
 use crate::worlds::{p, policy, snapshot};
 
 #[test]
@@ -78,4 +80,37 @@ fn a_collector_that_is_starved_still_gets_to_its_deadlines() {
         desk.sleep(1_000);
     }
     assert_eq!(desk.lost(), [p(1), p(2)]);
+}
+
+/// The shortest that a job file may ask for: nodes say that they live four times in it.
+#[test]
+fn a_starved_collector_blames_nobody_however_short_its_deadlines_are() {
+    let policy = Policy {
+        silence_ms: 100,
+        timeout_ms: 100,
+        ..policy()
+    };
+    let mut store = Store::default();
+    let mut desk = Desk::running(2, policy, &mut store);
+    desk.ask(snapshot());
+    desk.settle(&mut store);
+    for _ in 0..10 {
+        // What was said meanwhile is heard only after the time.
+        desk.sleep(1_000);
+        assert_eq!(
+            (desk.lost(), desk.collector.status().failures_in_row),
+            (vec![], 0)
+        );
+        desk.parts(desk.open()[0].get());
+        desk.settle(&mut store);
+        for process in [1, 2] {
+            let beat = CollectorInput::Heartbeat(p(process), Incarnation::new(1));
+            desk.step(beat);
+        }
+        desk.ask(snapshot());
+        desk.settle(&mut store);
+    }
+    desk.sleep(1_000);
+    desk.sleep(1_000);
+    assert_eq!(desk.lost(), [p(1), p(2)], "of whom nothing was heard");
 }

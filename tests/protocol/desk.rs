@@ -111,7 +111,7 @@ impl Desk {
                     self.told.push((process, incarnation, directive.order));
                 }
                 CollectorEffect::Dismiss(process, incarnation, directive) => {
-                    let Order::Refused(reason) = directive.order else {
+                    let Order::Refused { reason, .. } = directive.order else {
                         panic!("a node is dismissed with a reason");
                     };
                     self.dismissed.push((process, incarnation, reason));
@@ -366,6 +366,17 @@ impl Desk {
                 _ => None,
             });
         lost.collect()
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<&str> {
+        let warnings = self
+            .announced
+            .iter()
+            .filter_map(|announcement| match announcement {
+                Announcement::Warned(reason) => Some(reason.as_str()),
+                _ => None,
+            });
+        warnings.collect()
     }
 
     pub(crate) fn failures(&self) -> Vec<&str> {

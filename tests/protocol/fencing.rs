@@ -126,9 +126,48 @@ fn orders_about_a_generation_that_is_over_change_nothing() {
     }
 }
 
+/// A node of job j57, in the second term.
+fn of_a_job() -> Solo {
+    let mut solo = taken_back();
+    let Order::Welcome(mut welcome) = standing(G2, 0, &[]) else {
+        unreachable!("it is one");
+    };
+    welcome.job = JobId::new(57);
+    solo.told(T2, Order::Welcome(welcome));
+    solo
+}
+
+fn refused(job: u64) -> Order {
+    Order::Refused {
+        job: JobId::new(job),
+        reason: "no".to_owned(),
+    }
+}
+
+/// Its own collector's address may be another job's by now, and terms are counted in each job
+/// anew. A collector of its own job that was paused says the same in vain.
+#[test]
+fn the_refusal_of_another_jobs_collector_counts_in_any_term() {
+    let ends = |solo: &mut Solo, term, job| {
+        let effects = solo.told(term, refused(job));
+        matches!(&effects[..], [Effect::Fail(reason)] if reason.ends_with(": no"))
+    };
+    for (term, job, wanted) in [
+        (T1, 58, true),
+        (T1, 57, false),
+        (T1, 0, false),
+        (T2, 58, true),
+        (T2, 57, true),
+        (T2, 0, true),
+    ] {
+        assert_eq!(ends(&mut of_a_job(), term, job), wanted, "{term} {job}");
+    }
+    assert!(!ends(&mut taken_back(), T1, 58), "one that knows of no job");
+}
+
 #[test]
 fn the_word_of_an_older_term_changes_nothing() {
-    let mut solo = taken_back();
+    let mut solo = of_a_job();
     for order in [
         Order::Trigger(s(8), Mode::Classic.into()),
         Order::Prepare(G3, s(0)),
@@ -138,7 +177,8 @@ fn the_word_of_an_older_term_changes_nothing() {
             low: s(9),
         },
         standing(G2, 9, &[]),
-        Order::Refused("no".to_owned()),
+        refused(0),
+        refused(57),
         Order::Halt,
     ] {
         let directive = cutline::protocol::events::Directive { term: T1, order };

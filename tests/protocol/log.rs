@@ -7,7 +7,7 @@ use cutline::world::Fate;
 use crate::desk::{Desk, Over, g, holds};
 use crate::leadership::joined_by_all;
 use crate::store::Store;
-use crate::worlds::policy;
+use crate::worlds::{policy, snapshot};
 
 #[test]
 fn a_record_of_the_log_whose_outcome_was_unknown_is_its_own_when_it_stands() {
@@ -45,7 +45,7 @@ fn a_log_that_cannot_be_written_is_tried_for_a_minute_and_then_ends_the_job() {
         tries += 1;
         desk.pass(500);
     }
-    assert_eq!(tries, 120);
+    assert_eq!(tries, 121);
     let over = "the log cannot be written: disk full".to_owned();
     assert_eq!(desk.over, Some(Over::Failed(over)));
     assert_eq!(desk.orders(|order| *order == Order::Halt).len(), 2);
@@ -138,4 +138,38 @@ fn a_store_that_cannot_be_read_before_a_restore_is_read_again() {
     }
     let over = "the store cannot be read: cannot be read".to_owned();
     assert_eq!(desk.over, Some(Over::Failed(over)));
+}
+
+/// Each try fails only after half a minute, as where a server does not answer.
+#[test]
+fn a_store_that_hangs_is_given_up_after_a_minute_too() {
+    let tries = |desk: &mut Desk, store: &mut Store| {
+        let mut tries = 0;
+        while desk.over.is_none() {
+            desk.pass(30_000);
+            desk.serve(store, Fate::Failed);
+            desk.pass(500);
+            tries += 1;
+        }
+        tries
+    };
+    let lose_one = |store: &mut Store| {
+        let mut desk = Desk::running(2, policy(), store);
+        desk.gone(1, 1);
+        desk.join(1, 7, Holding::Nothing);
+        desk
+    };
+    let mut store = Store::default();
+    let mut desk = lose_one(&mut store);
+    assert_eq!(tries(&mut desk, &mut store), 3, "what is read");
+    let mut store = Store::default();
+    let mut desk = lose_one(&mut store);
+    desk.serve(&mut store, Fate::Done);
+    assert_eq!(tries(&mut desk, &mut store), 3, "the log");
+    let mut store = Store::default();
+    let mut desk = Desk::running(2, policy(), &mut store);
+    desk.ask(snapshot());
+    desk.settle(&mut store);
+    desk.parts(1);
+    assert_eq!(tries(&mut desk, &mut store), 3, "the end of a snapshot");
 }

@@ -14,6 +14,7 @@ mod feedback;
 mod fencing;
 mod leadership;
 mod limits;
+mod loading;
 mod log;
 mod membership;
 mod mixed;

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use cutline::protocol::collector::{CollectorInput, Request};
 use cutline::protocol::events::{Holding, Join, Order, Report};
 use cutline::protocol::ids::{Incarnation, JobId};
+use cutline::world::Fate;
 
-use crate::desk::{Desk, g, holds};
+use crate::desk::{Desk, Over, g, holds};
 use crate::solo::{s, topology};
 use crate::store::Store;
 use crate::worlds::{p, policy, snapshot};
@@ -304,7 +305,10 @@ fn a_node_of_another_job_is_refused_by_name() {
     let own = topology(2, &["p1→p2", "p2→p1"]).fingerprint();
     for (join, why) in [
         (join(1, own ^ 1, "diary"), "another topology"),
-        (join(3, own, "diary"), "another topology"),
+        (
+            join(3, own, "diary"),
+            "p3 is not of this job, which has 2 processes",
+        ),
         (
             join(1, own, "bank"),
             "runs application 'bank', the job is 'diary'",
@@ -361,4 +365,21 @@ fn a_node_of_another_job_that_joined_before_the_store_was_read_leaves_its_place_
     assert_eq!(refused, [58, 59].map(Incarnation::new));
     assert!(second.dismissed[0].2.contains("of job j58, this is j1"));
     assert_eq!((second.phase(), second.generation()), ("running", g(1)));
+}
+
+/// Two collectors on an empty store: the one that comes second must not take its own name for the
+/// job's, or it would end the first one's nodes, which obey another job's refusal in any term.
+#[test]
+fn a_collector_does_not_say_which_job_this_is_before_its_first_record_stands() {
+    let mut store = Store::default();
+    let mut second = Desk::new(2, policy(), 2);
+    second.serve(&mut store, Fate::Done);
+    let first = Desk::running(2, policy(), &mut store);
+    let mut join = second.joining(1, 1, holds(1));
+    join.job = JobId::new(1);
+    second.say(p(1), Incarnation::new(1), Report::Join(join));
+    second.settle(&mut store);
+    assert!(matches!(second.over, Some(Over::Fenced(_))));
+    assert!(second.dismissed.is_empty(), "{:?}", second.dismissed);
+    assert_eq!(first.phase(), "running");
 }

@@ -300,6 +300,31 @@ fn an_older_one_is_taken_where_allowed_and_only_of_the_line() {
 }
 
 #[test]
+fn a_restore_that_falls_back_is_answered_with_the_reason_and_is_no_failed_snapshot() {
+    for named in [true, false] {
+        let mut job = Job::new(falling_back());
+        let older = job.complete();
+        let newest = job.complete();
+        let target = named.then_some(s(newest));
+        let asker = job.desk.ask(Request::Restore(target));
+        job.unready();
+        let why = format!(
+            "s{newest} cannot be restored: p2: checksum; the job goes back to s{older} instead"
+        );
+        assert_eq!(job.desk.refusal(asker), why);
+        assert_eq!(
+            (job.desk.warnings(), job.desk.failures()),
+            (vec![&*why], vec![])
+        );
+        job.desk.obey(&mut job.store);
+        assert_eq!(
+            (job.desk.phase(), job.store.last_origin()),
+            ("running", Some(s(older)))
+        );
+    }
+}
+
+#[test]
 fn the_initial_state_is_not_fallen_back_to() {
     let mut job = Job::new(falling_back());
     let first = job.complete();
@@ -367,7 +392,9 @@ fn restarted(
     unreadable: &[u64],
 ) -> (Result<SnapshotId, String>, Vec<Announcement>) {
     let mut job = Job::new(policy.clone());
-    (0..complete).for_each(|_| drop(job.complete()));
+    for _ in 0..complete {
+        job.complete();
+    }
     for &id in unreadable {
         let why = format!("snapshots/s{id}/manifest.json is torn");
         job.store.unreadable.insert(s(id), why);

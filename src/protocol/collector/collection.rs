@@ -16,10 +16,10 @@ pub(super) enum Stage {
     Beginning,
     /// Triggered; parts come in.
     Gathering,
-    /// Its manifest is being written, and could not be so often before.
-    Ending(Box<Manifest>, u32),
-    /// Its manifest could not be written, so often: again from this time on.
-    Stuck(Box<Manifest>, u32, u64),
+    /// Its manifest is being written, and could not be since this time.
+    Ending(Box<Manifest>, Option<u64>),
+    /// Its manifest could not be written, since the first time: again from the second on.
+    Stuck(Box<Manifest>, u64, u64),
 }
 
 /// One open snapshot.

@@ -2,7 +2,7 @@
 
 use super::collection::{Ended, Stage};
 use super::recovery::Phase;
-use super::{Announcement, Answer, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
+use super::{Announcement, Answer, Collector, CollectorEffect, PATIENCE_MS, RETRY_MS};
 use crate::protocol::events::Order;
 use crate::protocol::ids::SnapshotId;
 use crate::protocol::mutant::{Mutant::TakesUnknownForAborted, is};
@@ -27,12 +27,14 @@ impl Collector {
             let failure = format!("{snapshot} was aborted: {reason}");
             self.write_end(snapshot, End::Aborted { reason }, effects);
             if counts {
-                self.failed_once(snapshot, failure, effects);
+                // Told when its end is written.
+                self.count_once(snapshot, failure, effects);
             }
         }
     }
 
-    fn failed_once(
+    /// Counts a snapshot as a failure, unless it is counted already.
+    fn count_once(
         &mut self,
         snapshot: SnapshotId,
         reason: String,
@@ -41,7 +43,7 @@ impl Collector {
         if let Some(open) = self.collection.open.get_mut(&snapshot)
             && !std::mem::replace(&mut open.failed, true)
         {
-            self.failed(reason, effects);
+            self.count_failure(reason, effects);
         }
     }
 
@@ -70,7 +72,7 @@ impl Collector {
             topology: self.topology.fingerprint(),
             end,
         });
-        open.stage = Stage::Ending(manifest.clone(), 0);
+        open.stage = Stage::Ending(manifest.clone(), None);
         effects.push(CollectorEffect::Create(Record::Manifest(manifest)));
     }
 
@@ -134,16 +136,21 @@ impl Collector {
         let Some(open) = self.collection.open.get_mut(&snapshot) else {
             return;
         };
-        let Stage::Ending(_, tries) = open.stage else {
+        let Stage::Ending(_, before_ms) = open.stage else {
             return;
         };
-        let tries = tries + 1;
-        open.stage = Stage::Stuck(Box::new(manifest), tries, self.now_ms + RETRY_MS);
+        let since_ms = before_ms.unwrap_or(self.now_ms);
+        open.stage = Stage::Stuck(Box::new(manifest), since_ms, self.now_ms + RETRY_MS);
         let reason = format!("the end of {snapshot} could not be written: {reason}");
-        if tries >= TRIES_MAX {
+        if self.now_ms - since_ms >= PATIENCE_MS {
             return self.fail(reason, effects);
         }
-        self.failed_once(snapshot, reason, effects);
+        if before_ms.is_none() {
+            effects.push(CollectorEffect::Announce(Announcement::Failed(
+                reason.clone(),
+            )));
+        }
+        self.count_once(snapshot, reason, effects);
     }
 
     /// Deletes what retention no longer wants: everything below the newest complete ones, but
@@ -174,12 +181,17 @@ impl Collector {
         }
     }
 
-    /// A snapshot failed. More in a row than are tolerated end the job.
+    /// A snapshot failed of which nothing else will be told.
     pub(super) fn failed(&mut self, reason: String, effects: &mut Vec<CollectorEffect>) {
-        self.collection.failures_in_row += 1;
         effects.push(CollectorEffect::Announce(Announcement::Failed(
             reason.clone(),
         )));
+        self.count_failure(reason, effects);
+    }
+
+    /// One failure more. More in a row than are tolerated end the job.
+    fn count_failure(&mut self, reason: String, effects: &mut Vec<CollectorEffect>) {
+        self.collection.failures_in_row += 1;
         let (failures, tolerated) = (
             self.collection.failures_in_row,
             self.policy.failures_tolerated,
@@ -239,18 +251,18 @@ impl Collector {
                 Stage::Gathering if self.now_ms - open.begun_ms >= timeout_ms => {
                     let missing = self.topology.processes();
                     let missing = missing.filter(|process| !open.parts.contains_key(process));
-                    let names: Vec<_> = missing.map(|p| self.topology.name(p)).collect();
-                    late.push((snapshot, names.join(", ")));
+                    late.push((snapshot, missing.collect::<Vec<_>>()));
                 }
-                Stage::Stuck(manifest, tries, retry_ms) if self.now_ms >= *retry_ms => {
-                    let (manifest, tries) = (manifest.clone(), *tries);
-                    open.stage = Stage::Ending(manifest.clone(), tries);
+                Stage::Stuck(manifest, since_ms, retry_ms) if self.now_ms >= *retry_ms => {
+                    let (manifest, since_ms) = (manifest.clone(), *since_ms);
+                    open.stage = Stage::Ending(manifest.clone(), Some(since_ms));
                     effects.push(CollectorEffect::Create(Record::Manifest(manifest)));
                 }
                 _ => {}
             }
         }
-        for (snapshot, names) in late {
+        for (snapshot, missing) in late {
+            let names = self.names(missing);
             let reason = format!("no part within {timeout_ms} ms from {names}");
             self.abort(snapshot, reason, true, effects);
         }

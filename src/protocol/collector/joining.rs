@@ -35,9 +35,15 @@ impl Collector {
     }
 
     fn check_join(&self, join: &Join) -> Result<(), String> {
-        if join.process.index() >= self.topology.processes().len()
-            || join.topology != self.topology.fingerprint()
-        {
+        let processes = self.topology.processes().len();
+        if join.process.index() >= processes {
+            return Err(format!(
+                "{} is not of this job, which has {processes} processes: give the node the job's \
+                 own file",
+                join.process
+            ));
+        }
+        if join.topology != self.topology.fingerprint() {
             return Err("the node has another topology: give it the collector's job file".into());
         }
         let known = ![join.job, self.job].contains(&JobId::default());
@@ -60,9 +66,11 @@ impl Collector {
         )
     }
 
-    /// It is known now which job this is. Who has joined before, and waits to join, is looked at
+    /// It is known now which job this is: not sooner than its first record stands, as another
+    /// collector may have written that. Who has joined before, and waits to join, is looked at
     /// once more.
-    pub(super) fn refuse_strangers(&mut self, effects: &mut Vec<CollectorEffect>) {
+    pub(super) fn is_of(&mut self, job: JobId, effects: &mut Vec<CollectorEffect>) {
+        self.job = job;
         for (process, incarnation, job) in self.members.strangers(self.job) {
             self.refuse(process, incarnation, self.is_a_stranger(job), effects);
             let mut claimant = self.members.lose(process, self.now_ms);
@@ -84,7 +92,8 @@ impl Collector {
         reason: String,
         effects: &mut Vec<CollectorEffect>,
     ) {
-        let directive = self.directive(Order::Refused(reason));
+        let job = self.job;
+        let directive = self.directive(Order::Refused { job, reason });
         effects.push(CollectorEffect::Dismiss(process, incarnation, directive));
     }
 
@@ -105,7 +114,7 @@ impl Collector {
         let generation = self.generation;
         let holding = self.members.holding(process);
         match self.phase {
-            Phase::Preparing if holding != Some(Holding::Prepared(generation)) => {
+            Phase::Preparing(_) if holding != Some(Holding::Prepared(generation)) => {
                 self.tell(
                     process,
                     Order::Prepare(generation, self.restored()),
@@ -169,22 +178,33 @@ impl Collector {
             self.refuse(claimant.process, claimant.incarnation, reason, effects);
         }
         for (process, incarnation) in self.members.overdue(self.now_ms, self.policy.silence_ms) {
-            let reason = "this node did not answer in time and was declared lost".to_owned();
-            self.refuse(process, incarnation, reason, effects);
-            let claimant = self.members.lose(process, self.now_ms);
-            effects.push(CollectorEffect::Announce(Announcement::Lost(
-                process,
-                incarnation,
-            )));
-            self.to_replace.push((process, incarnation));
-            self.lost_one(effects);
-            if let Some(claimant) = claimant {
-                self.joining(claimant, effects);
-            }
+            let reason = "this node did not answer in time and was declared lost";
+            self.lose(process, incarnation, reason, effects);
         }
         if !matches!(self.phase, Phase::Ending(_) | Phase::Recording(_)) {
             self.replace_lost(effects);
             self.point_out_absent(effects);
+        }
+    }
+
+    /// This node is lost, though its program may exist: its place is another's now.
+    pub(super) fn lose(
+        &mut self,
+        process: ProcessId,
+        incarnation: Incarnation,
+        reason: &str,
+        effects: &mut Vec<CollectorEffect>,
+    ) {
+        self.refuse(process, incarnation, reason.to_owned(), effects);
+        let claimant = self.members.lose(process, self.now_ms);
+        effects.push(CollectorEffect::Announce(Announcement::Lost(
+            process,
+            incarnation,
+        )));
+        self.to_replace.push((process, incarnation));
+        self.lost_one(effects);
+        if let Some(claimant) = claimant {
+            self.joining(claimant, effects);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The log at the collector: terms, fencing, and what a new collector reads back.
 
 use super::recovery::Phase;
-use super::{Announcement, Collector, CollectorEffect, RETRY_MS, TRIES_MAX};
+use super::{Announcement, Collector, CollectorEffect, PATIENCE_MS, RETRY_MS};
 use crate::protocol::ids::{Generation, JobId, Term};
 use crate::protocol::mutant::{Mutant::LeavesSnapshotsOpen, is};
 use crate::protocol::records::{LogEntry, Outcome, Record, Records};
@@ -17,10 +17,10 @@ const FIRST_RECORD: u64 = 1;
 /// point, sees everything that is, or could still become, complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reread {
-    /// Not yet; tried so often in vain, and not to be tried again before this time.
-    Due(u32, u64),
-    /// It is being read, after so many tries in vain.
-    UnderWay(u32),
+    /// Not yet; tried in vain since the first time, and not to be tried again before the second.
+    Due(Option<u64>, u64),
+    /// It is being read, tried in vain since this time.
+    UnderWay(Option<u64>),
     /// Yes.
     Done,
 }
@@ -33,7 +33,7 @@ impl Collector {
         effects: &mut Vec<CollectorEffect>,
     ) {
         match self.reread {
-            Reread::UnderWay(tries) => self.read_again(records, tries, effects),
+            Reread::UnderWay(since_ms) => self.read_again(records, since_ms, effects),
             Reread::Due(..) if self.phase == Phase::Reading => self.read_first(records, effects),
             Reread::Due(..) | Reread::Done => {}
         }
@@ -45,8 +45,8 @@ impl Collector {
             // No snapshot is begun before the first generation, and that is for this one to begin.
             _ if self.generation == Generation::default() => true,
             Reread::Done => true,
-            Reread::Due(tries, from_ms) if self.now_ms >= from_ms => {
-                self.reread = Reread::UnderWay(tries);
+            Reread::Due(since_ms, from_ms) if self.now_ms >= from_ms => {
+                self.reread = Reread::UnderWay(since_ms);
                 effects.push(CollectorEffect::Read);
                 false
             }
@@ -57,9 +57,10 @@ impl Collector {
     fn read_again(
         &mut self,
         records: Result<Records, String>,
-        tries: u32,
+        since_ms: Option<u64>,
         effects: &mut Vec<CollectorEffect>,
     ) {
+        let since_ms = since_ms.unwrap_or(self.now_ms);
         match records {
             Ok(records) => {
                 self.reread = Reread::Done;
@@ -69,10 +70,10 @@ impl Collector {
                 self.note_unreadable(records.unreadable);
                 self.abort_all("its collector was lost", effects);
             }
-            Err(reason) if tries + 1 >= TRIES_MAX => {
+            Err(reason) if self.now_ms - since_ms >= PATIENCE_MS => {
                 self.fail(format!("the store cannot be read: {reason}"), effects);
             }
-            Err(_) => self.reread = Reread::Due(tries + 1, self.now_ms + RETRY_MS),
+            Err(_) => self.reread = Reread::Due(Some(since_ms), self.now_ms + RETRY_MS),
         }
     }
 
@@ -92,9 +93,9 @@ impl Collector {
                           directory, or the job file it was begun with";
             return self.fail(reason.to_owned(), effects);
         }
-        let first = records.log.first();
-        self.job = JobId::new(first.map_or(self.nonce, |first| first.nonce));
-        self.refuse_strangers(effects);
+        if let Some(first) = records.log.first() {
+            self.is_of(JobId::new(first.nonce), effects);
+        }
         for entry in &records.log {
             self.logged = entry.number;
             self.term = self.term.max(entry.term);
@@ -122,12 +123,13 @@ impl Collector {
                 return self.fenced(stands.term, effects);
             }
             Outcome::Failed(reason) => {
-                let tries = self.log_retry.as_ref().map_or(0, |(_, tries, _)| *tries) + 1;
+                let before = self.log_retry.take();
+                let since_ms = before.map_or(self.now_ms, |(_, since_ms, _)| since_ms);
                 // A job that has not begun can be begun again when the store is well; one that
                 // runs has more patience.
                 let is_first = entry.number == FIRST_RECORD;
-                self.log_retry = Some((entry, tries, self.now_ms + RETRY_MS));
-                if tries >= TRIES_MAX || is_first {
+                self.log_retry = Some((entry, since_ms, self.now_ms + RETRY_MS));
+                if self.now_ms - since_ms >= PATIENCE_MS || is_first {
                     self.fail(format!("the log cannot be written: {reason}"), effects);
                 }
                 return;
@@ -136,6 +138,9 @@ impl Collector {
         }
         self.log_retry = None;
         self.logged = entry.number;
+        if entry.number == FIRST_RECORD {
+            self.is_of(JobId::new(self.nonce), effects);
+        }
         match entry.generation {
             None => self.lead(entry, effects),
             Some(begun) => {

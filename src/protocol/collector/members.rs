@@ -251,6 +251,16 @@ impl Members {
         members.collect()
     }
 
+    /// Nodes that have not prepared this generation.
+    pub(super) fn unprepared(&self, generation: Generation) -> Vec<(ProcessId, Incarnation)> {
+        let members = self.members.iter().filter_map(|(&process, member)| {
+            let member = member.as_ref()?;
+            let waits = Counts::held(member) != Some(generation);
+            waits.then_some((process, member.incarnation))
+        });
+        members.collect()
+    }
+
     /// Processes that have been without a node for as long as one may be silent: each is named
     /// once for each time that this passes.
     pub(super) fn absent(&mut self, now_ms: u64, silence_ms: u64) -> Vec<ProcessId> {

@@ -1,5 +1,6 @@
 //! Restarts from a cut: the collector's side of design section 4.
 
+use super::loading::Loading;
 use super::{Announcement, Answer, Collector, CollectorEffect, RequestId};
 use crate::protocol::events::{Holding, Order};
 use crate::protocol::ids::{Generation, ProcessId, SnapshotId};
@@ -23,7 +24,7 @@ pub(super) enum Phase {
     /// Everyone must have joined before anyone prepares.
     Gathering,
     /// Parts are being loaded.
-    Preparing,
+    Preparing(Loading),
     /// Everyone runs.
     Running,
     /// The job has ended.
@@ -35,7 +36,7 @@ impl Collector {
     pub(super) fn lost_one(&mut self, effects: &mut Vec<CollectorEffect>) {
         if matches!(
             self.phase,
-            Phase::Surveying | Phase::Preparing | Phase::Running
+            Phase::Surveying | Phase::Preparing(_) | Phase::Running
         ) {
             self.recover(None, "a process was lost", effects);
         }
@@ -127,8 +128,9 @@ impl Collector {
     /// This process has loaded its part. Said twice, since it was told twice to prepare, it may
     /// run by now.
     pub(super) fn ready(&mut self, process: ProcessId, generation: Generation) {
-        if generation == self.generation && self.phase == Phase::Preparing {
+        if generation == self.generation && matches!(self.phase, Phase::Preparing(_)) {
             self.members.hold(process, Holding::Prepared(generation));
+            self.phase = Phase::Preparing(self.loading());
         }
     }
 
@@ -140,12 +142,18 @@ impl Collector {
         reason: &str,
         effects: &mut Vec<CollectorEffect>,
     ) {
-        if generation != self.generation || self.phase != Phase::Preparing {
-            return;
+        if generation == self.generation && matches!(self.phase, Phase::Preparing(_)) {
+            let name = self.topology.name(process);
+            self.cannot_restore(&format!("{name}: {reason}"), effects);
         }
-        let (snapshot, name) = (self.restored(), self.topology.name(process));
-        let reason = format!("{snapshot} cannot be restored: {name}: {reason}");
+    }
+
+    /// What is being restored is unusable: an older one, or none.
+    pub(super) fn cannot_restore(&mut self, reason: &str, effects: &mut Vec<CollectorEffect>) {
+        let snapshot = self.restored();
+        let reason = format!("{snapshot} cannot be restored: {reason}");
         self.unusable.insert(snapshot);
+        self.hangs = 0;
         if !self.unusable.contains(&self.before_restore)
             && let Some(asker) = self.restoring.take()
         {
@@ -160,13 +168,17 @@ impl Collector {
             let remedy = "allow an older one to be taken: store.fall_back = true";
             return self.fail(format!("{reason}; {remedy}"), effects);
         }
-        effects.push(CollectorEffect::Announce(Announcement::Failed(
-            reason.clone(),
+        let Some(older) = self.choose() else {
+            return self.fail(format!("{reason}; there is no older one"), effects);
+        };
+        let instead = format!("{reason}; the job goes back to {older} instead");
+        effects.push(CollectorEffect::Announce(Announcement::Warned(
+            instead.clone(),
         )));
-        match self.choose() {
-            Some(older) => self.recover(Some(older), "the job is being restored", effects),
-            None => self.fail(format!("{reason}; there is no older one"), effects),
+        if let Some(asker) = self.restoring.take() {
+            effects.push(CollectorEffect::Answer(asker, Err(instead)));
         }
+        self.recover(Some(older), "the job is being restored", effects);
     }
 
     /// Goes on wherever nothing is waited for any more.
@@ -187,11 +199,11 @@ impl Collector {
                 self.next_generation(target, effects);
             }
             Phase::Gathering if self.members.all_present() => {
-                self.phase = Phase::Preparing;
+                self.phase = Phase::Preparing(self.loading());
                 let prepare = Order::Prepare(self.generation, self.restored());
                 self.tell_all(&prepare, effects);
             }
-            Phase::Preparing
+            Phase::Preparing(_)
                 if self.members.all_present()
                     && (self.members.all_hold(self.generation) || is(RunsBeforeReady)) =>
             {
@@ -242,6 +254,7 @@ impl Collector {
 
     fn run_all(&mut self, effects: &mut Vec<CollectorEffect>) {
         self.phase = Phase::Running;
+        self.hangs = 0;
         for process in self.topology.processes() {
             self.run(process, effects);
         }

@@ -6,6 +6,9 @@ use super::{Collector, CollectorEffect, Request, RequestId, WANTED_MAX};
 use crate::protocol::ids::ProcessId;
 use crate::protocol::mode::Taking;
 
+/// Processes that one sentence names.
+const NAMED_MAX: usize = 16;
+
 impl Collector {
     pub(super) fn asked(
         &mut self,
@@ -83,9 +86,14 @@ impl Collector {
         Ok(())
     }
 
-    fn names(&self, processes: Vec<ProcessId>) -> String {
-        let names: Vec<_> = processes.iter().map(|&p| self.topology.name(p)).collect();
-        names.join(", ")
+    /// Their names; of very many, some: the names of a thousand help nobody.
+    pub(super) fn names(&self, processes: Vec<ProcessId>) -> String {
+        let named = processes.iter().take(NAMED_MAX);
+        let names: Vec<_> = named.map(|&p| self.topology.name(p)).collect();
+        match processes.len() - names.len() {
+            0 => names.join(", "),
+            more => format!("{} and {more} more", names.join(", ")),
+        }
     }
 
     /// The processes that are triggered when nobody says otherwise.

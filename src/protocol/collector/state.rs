@@ -29,6 +29,7 @@ impl Collector {
             reread,
             to_replace,
             before_restore,
+            hangs,
             said_ms,
             now_ms,
         } = self;
@@ -36,7 +37,7 @@ impl Collector {
             (nonce, job, phase, term, logged, generation, reread),
             (origins, unusable, members, collection, wanted),
             (restoring, stopping, log_retry, to_replace, before_restore),
-            (said_ms, now_ms),
+            (hangs, said_ms, now_ms),
         )
     }
 }

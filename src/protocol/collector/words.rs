@@ -167,7 +167,7 @@ pub enum Announcement {
     Begun(SnapshotId),
     /// A snapshot has ended.
     Ended(Box<Manifest>),
-    /// A snapshot could not even begin, or its end could not be written.
+    /// A snapshot could not even begin, or its end could not be written so far.
     Failed(String),
     /// Something that the user should know goes on all the same.
     Warned(String),

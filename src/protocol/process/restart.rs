@@ -5,7 +5,7 @@ use crate::protocol::application::{Application, Pace};
 use crate::protocol::cut::{InputPart, Loaded, OutputPart, Part};
 use crate::protocol::events::{Directive, Effect, Holding, Join, Order, Report, Standing};
 use crate::protocol::frame::Batch;
-use crate::protocol::ids::{ChannelId, Generation, MessageNumber, SnapshotId};
+use crate::protocol::ids::{ChannelId, Generation, JobId, MessageNumber, SnapshotId};
 use crate::protocol::link::{Inbox, Inboxes, Outbox, Outboxes};
 use crate::protocol::mode::Mode;
 use crate::protocol::mutant::{Mutant::IgnoresTerm, is};
@@ -25,7 +25,8 @@ impl<A: Application> Process<A> {
 
     /// The collector's word. That of an older term is refused: its writer leads no more.
     pub(super) fn directed(&mut self, directive: Directive, effects: &mut Vec<Effect>) {
-        if directive.term < self.term && !is(IgnoresTerm) {
+        let is_past = directive.term < self.term && !is(IgnoresTerm);
+        if is_past && !self.is_of_another_job(&directive.order) {
             return;
         }
         self.term = directive.term;
@@ -38,7 +39,7 @@ impl<A: Application> Process<A> {
             }
             Order::Prepare(generation, snapshot) => self.prepare(generation, snapshot, effects),
             Order::Run(generation) => self.run(generation, effects),
-            Order::Refused(reason) => {
+            Order::Refused { reason, .. } => {
                 effects.push(Effect::Fail(format!(
                     "the collector refuses this node: {reason}"
                 )));
@@ -48,6 +49,14 @@ impl<A: Application> Process<A> {
                 effects.push(Effect::Halt);
             }
         }
+    }
+
+    /// Whether it is the refusal of another job's collector, to whom the address of this one's now
+    /// belongs: its term says nothing about this job's. One of this job must be of its time.
+    fn is_of_another_job(&self, order: &Order) -> bool {
+        let unknown = JobId::default();
+        matches!(*order, Order::Refused { job, .. } if job != unknown && job != self.job)
+            && self.job != unknown
     }
 
     /// What the collector does not name as open has ended, unless it has begun since.

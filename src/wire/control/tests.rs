@@ -148,19 +148,24 @@ fn every_order_of_the_collector_comes_through() {
         ended(true),
         ended(false),
         Order::Run(generation),
-        Order::Refused("another one is there".to_owned()),
+        Order::Refused {
+            job: JobId::new(57),
+            reason: "another one is there".to_owned(),
+        },
         Order::Halt,
     ];
     let term = Term::new(6);
     for order in orders {
         let said = Directive { term, order };
-        let word = directive(said.clone(), Vec::new());
+        let word = directive(said.clone(), Addresses::new());
         assert_eq!(
             through_collector(&word),
-            CollectorSaid::Order(said, Vec::new())
+            CollectorSaid::Order(said, Addresses::new())
         );
     }
-    let addresses = vec!["a:1".to_owned(), String::new()];
+    let addresses = [(3, "a:1"), (7, "")];
+    let addresses = addresses.map(|(of, address)| (ProcessId::new(of), address.to_owned()));
+    let addresses = Addresses::from(addresses);
     let order = Order::Prepare(generation, snapshot);
     let said = Directive { term, order };
     let word = directive(said.clone(), addresses.clone());
