@@ -48,14 +48,17 @@ impl Folder {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cutline"));
+        command.args(arguments);
+        self.prepare(&mut command);
         command
-            .args(arguments)
-            .current_dir(self.path())
-            .stdin(Stdio::null());
+    }
+
+    /// Has a program run in the folder, with nothing in its environment that changes what it does.
+    pub(crate) fn prepare(&self, command: &mut Command) {
+        command.current_dir(self.path()).stdin(Stdio::null());
         for variable in ["DIR", "JOB", "FORMAT", "LOG_FORMAT", "DETACH"] {
             command.env_remove(format!("CUTLINE_{variable}"));
         }
-        command
     }
 
     pub(crate) fn ask(&self, arguments: &[&str]) -> Answer {
@@ -99,12 +102,14 @@ impl Answer {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        for entry in fs::read_dir(self.path()).into_iter().flatten().flatten() {
-            if entry.path().join("run").is_dir() {
-                let directory = entry.path();
-                let _ = self
-                    .command(&["down", "--dir", directory.to_str().unwrap()])
-                    .output();
+        for below in ["", "examples/jobs"].map(|folder| self.path().join(folder)) {
+            for entry in fs::read_dir(below).into_iter().flatten().flatten() {
+                if entry.path().join("run").is_dir() {
+                    let directory = entry.path();
+                    let _ = self
+                        .command(&["down", "--dir", directory.to_str().unwrap()])
+                        .output();
+                }
             }
         }
     }
