@@ -8,6 +8,7 @@ mod engines;
 mod folder;
 mod running;
 mod stepped;
+mod surroundings;
 mod tour;
 
 use std::fs;
