@@ -33,7 +33,8 @@ pub enum SessionError {
     /// Its programs run already, and nobody has written them down.
     #[error(
         "{dir}: a collector answers that no 'cutline up' has started: the job was started by \
-         hand; end its programs first, or with 'cutline stop --snapshot --dir {dir}'",
+         hand; end its programs first, or with 'cutline stop --snapshot --dir {dir}' (if something \
+         else has got its port, remove {dir}/run/collector.addr)",
         dir = .0.display()
     )]
     ByHand(PathBuf),
