@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use cutline::collector::{self, CollectorError, Config};
 use cutline::job::Job;
 use cutline::parent;
-use cutline::program::{ENDING, LogFormat, interrupted, log_to_stderr, runtime};
+use cutline::program::{ENDING, LOOPBACK, LogFormat, interrupted, log_to_stderr, runtime};
 
 /// Triggers a job's snapshots, gathers their parts and orders restores.
 ///
@@ -28,7 +28,7 @@ struct Arguments {
         long,
         env = "CUTLINE_LISTEN",
         value_name = "ADDR",
-        default_value = "127.0.0.1:0"
+        default_value = LOOPBACK
     )]
     listen: SocketAddr,
     /// Listen where other hosts can connect, though nothing is encrypted

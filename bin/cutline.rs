@@ -64,7 +64,7 @@ struct PlaceArguments {
     /// The job's directory.
     #[arg(long, global = true, env = "CUTLINE_DIR", value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// The job file, which names the directory.
+    /// The job file, which names the directory; commands that are given a file pass this over.
     #[arg(long, global = true, env = "CUTLINE_JOB", value_name = "FILE")]
     job: Option<PathBuf>,
 }
@@ -140,7 +140,7 @@ enum Command {
     },
     /// Take the job back to a snapshot, and wait until it runs again.
     Restore {
-        /// The snapshot; by default, the newest complete one. s0 is the initial state.
+        /// The snapshot; by default, the newest of the current line. s0 is the initial state.
         id: Option<String>,
         #[command(flatten)]
         format: FormatArguments,

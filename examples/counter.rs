@@ -58,3 +58,26 @@ fn read(state: &[u8]) -> Option<u64> {
 fn main() -> std::process::ExitCode {
     cutline::node::main::<Counter>()
 }
+
+#[cfg(test)]
+mod tests {
+    use cutline::protocol::application::trial::{self, Trial};
+
+    use super::*;
+
+    #[test]
+    fn a_point_goes_over_each_output_and_counts_where_it_arrives() {
+        let channels = ["p1→p2", "p2→p1", "p1→p3", "p3→p1"];
+        let setup = trial::setup("counter", &channels, 0, Default::default());
+        let mut trial = Trial::new(&setup);
+        let mut counter = Counter::start(&setup).unwrap();
+        assert_eq!(counter.tick(&mut trial.outputs()), Pace::After(10));
+        let sent = trial.sent();
+        let message = MESSAGE.to_vec();
+        let wanted = ["p1→p2", "p1→p3"].map(|to| (to.parse().unwrap(), message.clone()));
+        assert_eq!(sent, wanted);
+        counter.handle("p3→p1".parse().unwrap(), &message, &mut trial.outputs());
+        let state = counter.capture()();
+        assert_eq!(Counter::in_state(&setup, &state)["points"], 99);
+    }
+}

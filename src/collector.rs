@@ -19,7 +19,6 @@ mod nodes;
 mod service;
 mod serving;
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,7 +34,7 @@ pub(crate) use event::text;
 pub use event::{Complete, JobEvent, Total};
 
 use crate::hold::Hold;
-use crate::program::{DescriptorsError, allow_sockets};
+use crate::program::{DescriptorsError, Exposed, allow_sockets, guard, nonce};
 use crate::protocol::Topology;
 use crate::protocol::collector::{Collector, Policy};
 use crate::protocol::ids::Term;
@@ -88,8 +87,8 @@ pub enum CollectorError {
     #[error("another collector leads this job, in term {0}")]
     Fenced(Term),
     /// Everybody could connect, and nothing is encrypted.
-    #[error("{0} can be reached from other hosts, without TLS: allow it with --insecure")]
-    Exposed(SocketAddr),
+    #[error(transparent)]
+    Exposed(#[from] Exposed),
     /// No socket.
     #[error("cannot listen on {address}")]
     Listen {
@@ -175,20 +174,4 @@ pub async fn run(
         End::Fenced(term) => Err(CollectorError::Fenced(term)),
         End::Unpublished(error) => Err(error.into()),
     }
-}
-
-fn guard(address: SocketAddr, insecure: bool) -> Result<(), CollectorError> {
-    if address.ip().is_loopback() || insecure {
-        Ok(())
-    } else {
-        Err(CollectorError::Exposed(address))
-    }
-}
-
-/// Tells this collector's writes from every other's. Hash keys are seeded by the system, anew for
-/// every program.
-fn nonce() -> u64 {
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    hasher.finish()
 }

@@ -10,7 +10,7 @@
 //!
 //! - **A trait to write.** [`Application`](protocol::application::Application) is a deterministic
 //!   state machine that is given messages and answers by sending. [`node::main`] makes a program of
-//!   it, which a job file names. `docs/applications.md` shows one in sixty lines.
+//!   it, which a job file names. `docs/applications.md` shows one with its test.
 //! - **A protocol to read.** [`protocol`] is the manual and the machines: no IO, no clock, no
 //!   threads.
 //! - **A world to try it in.** [`world::World`] is a whole job in memory, where every send,

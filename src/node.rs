@@ -30,7 +30,7 @@ pub use program::{NodeArguments, main};
 
 use crate::hold::Hold;
 use crate::net::{SPARE_CONNECTIONS, Streams, Timing};
-use crate::program::{DescriptorsError, allow_sockets};
+use crate::program::{DescriptorsError, Exposed, allow_sockets, guard, nonce};
 use crate::protocol::Process;
 use crate::protocol::application::{Application, Refusal, Setup};
 use crate::protocol::ids::Incarnation;
@@ -69,6 +69,8 @@ pub struct Config {
     pub delay: Duration,
     /// The job's directory, where orders to stop at a point are looked for; `None`: nowhere.
     pub dir: Option<PathBuf>,
+    /// Whether it may listen where others than this host can connect, without TLS.
+    pub insecure: bool,
 }
 
 /// Why a node ends before its job does.
@@ -83,6 +85,9 @@ pub enum NodeError {
     /// The listener has no address.
     #[error("cannot use the listener")]
     Listener(#[source] std::io::Error),
+    /// Everybody could connect, and nothing is encrypted.
+    #[error(transparent)]
+    Exposed(#[from] Exposed),
     /// It may not have as many connections as its process has channels.
     #[error(transparent)]
     Descriptors(#[from] DescriptorsError),
@@ -104,8 +109,9 @@ pub async fn run<A: Application>(
     shutdown: CancellationToken,
 ) -> Result<(), NodeError> {
     let address: SocketAddr = listener.local_addr().map_err(NodeError::Listener)?;
+    guard(address, config.insecure)?;
     let inputs = allow_channels(&config.setup)?;
-    let incarnation = Incarnation::new(random());
+    let incarnation = Incarnation::new(nonce());
     let process = Process::<A>::new(config.setup.clone(), config.settings, incarnation)?;
     let store = Store::open(config.store.as_str()).await?;
     let name = config.setup.topology.name(config.setup.process).to_owned();
@@ -170,12 +176,6 @@ fn reachable(advertised: Option<SocketAddr>, listening: SocketAddr) -> SocketAdd
         address.set_port(listening.port());
     }
     address
-}
-
-/// A number that no other start of a node has: the standard library's seed for hashing.
-fn random() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    RandomState::new().build_hasher().finish()
 }
 
 #[cfg(test)]

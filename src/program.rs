@@ -3,7 +3,9 @@
 
 mod descriptors;
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -22,6 +24,43 @@ pub enum LogFormat {
     Human,
     /// One JSON object a line
     Json,
+}
+
+/// Whoever starts a program by hand may put its arguments into these. A supervisor keeps them from
+/// its programs: they are not meant for them.
+pub const BY_HAND: [&str; 5] = [
+    "CUTLINE_ADVERTISE",
+    "CUTLINE_COLLECTOR",
+    "CUTLINE_INSECURE",
+    "CUTLINE_LISTEN",
+    "CUTLINE_PROCESS",
+];
+
+/// Where collectors and nodes listen if nothing else is said: on this host alone, at any port.
+pub const LOOPBACK: &str = "127.0.0.1:0";
+
+/// Other hosts could connect, and nothing is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} can be reached from other hosts, without TLS: allow it with --insecure")]
+pub struct Exposed(SocketAddr);
+
+/// Makes sure that only this host can connect to an address, unless `insecure`.
+///
+/// # Errors
+/// If others can.
+pub fn guard(address: SocketAddr, insecure: bool) -> Result<(), Exposed> {
+    match insecure || address.ip().is_loopback() {
+        true => Ok(()),
+        false => Err(Exposed(address)),
+    }
+}
+
+/// A number that no other start of a program has: hash keys are seeded by the system, anew for
+/// every program.
+pub fn nonce() -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish()
 }
 
 /// How long a program that ends waits for what it has begun on other threads.

@@ -101,8 +101,8 @@ pub(super) fn aborted(reason: &str) -> Verdicts {
     Verdicts(verdicts)
 }
 
-/// Where each quantity of a snapshot is.
-pub fn totals(cut: &Cut<'_>) -> BTreeMap<String, Totals> {
+/// Where each quantity of a snapshot is, by what its parts say and what there must be.
+pub fn totals(parts: &[&Facts], expected: &Quantities) -> BTreeMap<String, Totals> {
     // Wide sums: a manifest from elsewhere may say anything.
     let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
     let mut add = |quantities: &Quantities, place: fn(&mut Totals) -> &mut i128| {
@@ -110,8 +110,8 @@ pub fn totals(cut: &Cut<'_>) -> BTreeMap<String, Totals> {
             *place(totals.entry(name.clone()).or_default()) += i128::from(amount);
         }
     };
-    add(cut.expected, |totals| &mut totals.expected);
-    for facts in &cut.facts {
+    add(expected, |totals| &mut totals.expected);
+    for facts in parts {
         add(&facts.in_state, |totals| &mut totals.in_states);
         add(&facts.in_channels, |totals| &mut totals.in_channels);
         add(&facts.initial, |totals| &mut totals.initial);
@@ -325,7 +325,7 @@ pub(super) fn contents(messages: u128, filled: usize) -> String {
 }
 
 fn conserved(cut: &Cut<'_>) -> Verdict {
-    let totals = totals(cut);
+    let totals = totals(&cut.facts, cut.expected);
     if totals.is_empty() {
         return Verdict::unknown("conserved", "the application names no quantity");
     }

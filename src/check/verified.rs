@@ -131,7 +131,7 @@ impl Verified {
                 damaged: faults(PartState::Damaged),
             },
         };
-        let (quantities, verdicts) = (totals(&cut), judge(&cut));
+        let (quantities, verdicts) = (totals(&cut.facts, cut.expected), judge(&cut));
         Self {
             quantities,
             parts,

@@ -1,11 +1,11 @@
 //! What those who watch a job are told, as JSON; `docs/events.md` describes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::{self, Totals};
 use crate::protocol::application::Quantities;
-use crate::protocol::cut::add;
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, Incarnation, SnapshotId};
 use crate::protocol::mode::Mode;
@@ -216,7 +216,7 @@ impl JobEvent {
                 mode: manifest.mode,
                 elapsed_ms: *elapsed_ms,
                 bytes: parts.iter().map(|part| part.bytes).sum(),
-                in_transit: parts.iter().map(in_transit).sum(),
+                in_transit: parts.iter().map(|part| part.facts.recorded()).sum(),
                 quantities: totals(parts, expected),
             }),
             End::Aborted { reason } => Self::Aborted {
@@ -228,34 +228,21 @@ impl JobEvent {
     }
 }
 
-fn in_transit(part: &StoredPart) -> u64 {
-    let ends = part.facts.outputs.iter().chain(&part.facts.inputs);
-    let runs = ends.flat_map(|end| &end.share);
-    runs.map(|run| (run.last.get() + 1).saturating_sub(run.first.get()))
-        .sum()
+/// Sums of what strangers say may be anything; in events they stay at the bound.
+fn bounded(amount: i128) -> i64 {
+    let bounds = (i64::MIN.into(), i64::MAX.into());
+    i64::try_from(amount.clamp(bounds.0, bounds.1)).expect("it is between the bounds")
 }
 
 fn totals(parts: &[StoredPart], expected: &Quantities) -> BTreeMap<String, Total> {
-    let (mut in_states, mut in_channels) = (Quantities::new(), Quantities::new());
-    for part in parts {
-        add(&mut in_states, &part.facts.in_state);
-        add(&mut in_channels, &part.facts.in_channels);
-    }
-    let named: BTreeSet<_> = expected
-        .keys()
-        .chain(in_states.keys())
-        .chain(in_channels.keys())
-        .collect();
-    let amount = |quantities: &Quantities, name: &str| quantities.get(name).copied().unwrap_or(0);
-    let total = |name: &String| Total {
-        in_states: amount(&in_states, name),
-        in_channels: amount(&in_channels, name),
-        expected: amount(expected, name),
+    let facts: Vec<_> = parts.iter().map(|part| &part.facts).collect();
+    let totals = check::totals(&facts, expected).into_iter();
+    let total = |of: Totals| Total {
+        in_states: bounded(of.in_states),
+        in_channels: bounded(of.in_channels),
+        expected: bounded(of.expected),
     };
-    named
-        .into_iter()
-        .map(|name| (name.clone(), total(name)))
-        .collect()
+    totals.map(|(name, of)| (name, total(of))).collect()
 }
 
 /// Ids in JSON as people write them: `"s42"`.
@@ -349,6 +336,20 @@ mod tests {
         );
         assert_eq!(json, wanted);
         assert_eq!(serde_json::from_str::<JobEvent>(&json).unwrap(), event);
+    }
+
+    #[test]
+    fn totals_that_are_too_large_for_an_event_stay_at_the_bound() {
+        let event = JobEvent::of_end(&manifest(End::Complete {
+            parts: vec![part(0, i64::MAX, i64::MIN, 0), part(1, i64::MAX, -1, 0)],
+            expected: Quantities::new(),
+            elapsed_ms: 12,
+        }));
+        let JobEvent::Complete(complete) = event else {
+            panic!("it is complete");
+        };
+        let money = complete.quantities["money"];
+        assert_eq!((money.in_states, money.in_channels), (i64::MAX, i64::MIN));
     }
 
     #[test]

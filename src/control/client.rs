@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, ConnectError, Status, Streaming};
 
 use super::wanted::WantedSnapshot;
 use crate::collector::{AddressError, JobEvent, read_address, text};
@@ -43,8 +43,8 @@ pub enum ClientError {
     Address(AddressError),
     /// It is there and says nothing.
     #[error(
-        "the collector at {address} does not answer: if it is stopped, SIGCONT wakes it and \
-         `cutline down` ends it"
+        "the collector at {address} does not answer: if it is paused, `cutline resume collector` \
+         wakes it, and it then does what it was asked; `cutline down` ends it"
     )]
     Silent {
         /// Where it listens.
@@ -149,6 +149,10 @@ impl JobClient {
     /// # Errors
     /// If there is none.
     pub async fn connect(dir: &Path) -> Result<Self, ClientError> {
+        Self::connect_with(dir, KEEPALIVE).await
+    }
+
+    async fn connect_with(dir: &Path, keepalive: Duration) -> Result<Self, ClientError> {
         let not_running = || ClientError::NotRunning {
             dir: dir.to_owned(),
         };
@@ -161,8 +165,8 @@ impl JobClient {
         let channel = endpoint
             .connect_timeout(CONNECT_BOUND)
             .tcp_nodelay(true)
-            .http2_keep_alive_interval(KEEPALIVE)
-            .keep_alive_timeout(KEEPALIVE)
+            .http2_keep_alive_interval(keepalive)
+            .keep_alive_timeout(keepalive)
             .connect()
             .await
             .map_err(|_| not_running())?;
@@ -302,13 +306,26 @@ impl JobClient {
 
     fn lost(&self, status: Status) -> ClientError {
         match status.code() {
-            // It comes from this side: nobody could be connected to, so nothing was asked.
-            Code::Unavailable if status.source().is_some() => ClientError::NotRunning {
+            // Nobody could be connected to, so nothing was asked.
+            Code::Unavailable if is_unconnected(&status) => ClientError::NotRunning {
                 dir: self.dir.clone(),
             },
+            // It comes from this side, too: somebody is there, and has said nothing for too long.
+            Code::Unavailable if status.source().is_some() => silent(self.address),
             _ => refusal(status),
         }
     }
+}
+
+fn is_unconnected(status: &Status) -> bool {
+    let mut cause = status.source();
+    while let Some(error) = cause {
+        if error.is::<ConnectError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 const fn silent(address: SocketAddr) -> ClientError {
@@ -378,3 +395,6 @@ fn job_status(answer: pb::StatusAnswer) -> JobStatus {
         processes: processes.collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

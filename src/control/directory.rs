@@ -10,6 +10,8 @@
 //!     collector.addr      where the collector listens
 //!     pids/<who>.<pid>    every incarnation that may still exist
 //!     hold/, held/        points at which a scenario stops a program: see `hold`
+//!     break/              streams that a scenario breaks
+//!     gate                where the deeds of a gated job are released
 //!   logs/   one file for each program
 //!   trace/  what happened in its processes, if it is traced
 //! ```
@@ -18,12 +20,12 @@
 //! `--dir` is easily mistyped.
 
 mod contents;
+mod taken;
 
-use std::fs::{self, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::lock::Lock;
 use super::who::Who;
 
 /// What the name of a job's directory ends in.
@@ -124,12 +126,12 @@ impl JobDirectory {
         Self { root: root.into() }
     }
 
-    /// The job's directory below the current one, if there is only one.
+    /// The job's directory: the current one, if it is one, or the only one below it.
     ///
     /// # Errors
     /// If there is none or more than one; the candidates are named.
     pub fn find(current: &Path) -> Result<Self, DirectoryError> {
-        if is_job(current) && current.join("run").is_dir() {
+        if is_job(current) && Self::new(current).is_of_job() {
             return Ok(Self::new("."));
         }
         let mut found = below(current);
@@ -223,32 +225,6 @@ impl JobDirectory {
         }
         Ok(())
     }
-
-    /// Takes the exclusive right to run the job; it lasts until the answer is dropped.
-    ///
-    /// # Errors
-    /// If somebody else has it (who is in the message), or the directory cannot be opened.
-    pub fn lock(&self) -> Result<Lock, DirectoryError> {
-        Lock::take(&self.root).map_err(|refused| match refused {
-            TryLockError::WouldBlock => DirectoryError::InUse {
-                directory: self.root.clone(),
-                holder: self.holder(),
-            },
-            TryLockError::Error(source) => at(&self.root)(source),
-        })
-    }
-
-    /// Whether somebody has the exclusive right to run the job.
-    pub fn is_locked(&self) -> bool {
-        matches!(self.lock(), Err(DirectoryError::InUse { .. }))
-    }
-
-    fn holder(&self) -> String {
-        match super::incarnations::read(&self.supervisor_file()) {
-            Some(process) => format!("pid {}", process.pid),
-            None => "another cutline, which is just starting or stopping".to_owned(),
-        }
-    }
 }
 
 fn is_job(path: &Path) -> bool {
@@ -316,20 +292,13 @@ mod tests {
     }
 
     #[test]
-    fn a_second_lock_is_refused_and_says_who_holds_the_first() {
+    fn inside_a_job_s_directory_it_is_the_one_that_is_meant_whether_it_runs_or_not() {
         let top = tempfile::tempdir().unwrap();
-        let directory = JobDirectory::new(top.path().join("bank.cutline"));
-        assert!(directory.make().unwrap() && !directory.make().unwrap());
-        directory.create().unwrap();
-        let lock = directory.lock().unwrap();
-        let this = std::process::id();
-        super::super::incarnations::write(&directory.supervisor_file(), this, 0).unwrap();
-        let refusal = directory.lock().unwrap_err().to_string();
-        assert!(refusal.contains(&format!("pid {this}")), "{refusal}");
-        fs::write(directory.run().join("hold/p1"), "recorded").unwrap();
-        directory.clear_leftovers().unwrap();
-        assert!(!directory.run().join("hold/p1").exists() && directory.pids().is_dir());
-        drop(lock);
-        assert!(!directory.is_locked());
+        let current = top.path().join("bank.cutline");
+        fs::create_dir(&current).unwrap();
+        assert!(JobDirectory::find(&current).is_err());
+        fs::write(current.join("job.toml"), "").unwrap();
+        let found = JobDirectory::find(&current).unwrap();
+        assert_eq!(found.root(), Path::new("."));
     }
 }

@@ -18,7 +18,7 @@ use super::supervisor::{Ending, Member, Plan, StartError, supervise};
 use super::who::Who;
 use super::{incarnations, stop, watch};
 use crate::job::Job;
-use crate::program::{DescriptorsError, allow_sockets};
+use crate::program::{DescriptorsError, LOOPBACK, allow_sockets};
 use crate::protocol::application::Refusal;
 
 /// Events that wait for the supervisor: it handles each in microseconds, and the watcher may wait.
@@ -30,6 +30,14 @@ pub enum SessionError {
     /// Its directory cannot be used.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
+    /// Its programs run already, and nobody has written them down.
+    #[error(
+        "{dir}: a collector answers that no 'cutline up' has started: the job was started by \
+         hand; end its programs first, or with 'cutline stop --snapshot --dir {dir}' (if something \
+         else has got its port, remove {dir}/run/collector.addr)",
+        dir = .0.display()
+    )]
+    ByHand(PathBuf),
     /// A program is not where it should be.
     #[error(
         "{} is missing: it belongs beside cutline ('cargo build --bins' builds them all)",
@@ -89,7 +97,8 @@ impl Session {
         let processes = job.topology().processes().len();
         allow_sockets(processes + 1, || format!("{processes} nodes"))?;
         let directory = JobDirectory::new(job.directory());
-        let (lock, found) = claim(&directory)?;
+        let (lock, found) = claim(&directory).await?;
+        refuse_by_hand(&directory, &job).await?;
         let mut session = Self {
             plan: plan(&job, &directory, &programs, log_format),
             job,
@@ -199,9 +208,9 @@ impl Session {
 }
 
 /// Makes the directory, if need be, and takes it; only a job's, or one that is empty.
-fn claim(directory: &JobDirectory) -> Result<(Lock, Found), DirectoryError> {
+async fn claim(directory: &JobDirectory) -> Result<(Lock, Found), DirectoryError> {
     let made = directory.make()?;
-    let lock = directory.lock()?;
+    let lock = directory.lock_to_run().await?;
     directory.look()?;
     let found = match (made, directory.is_empty()?) {
         (true, true) => Found::Nothing,
@@ -210,6 +219,19 @@ fn claim(directory: &JobDirectory) -> Result<(Lock, Found), DirectoryError> {
         (_, false) => Found::Filled,
     };
     Ok((lock, found))
+}
+
+/// Leaves a job alone that runs here without a supervisor: its programs could neither be ended nor
+/// told from this one's, and nobody would find its collector again. Whoever asks has the lock.
+pub(super) async fn refuse_by_hand(
+    directory: &JobDirectory,
+    job: &Job,
+) -> Result<(), SessionError> {
+    // What a supervisor that was killed has left is swept later, and does answer until then.
+    match stop::is_over(directory) && stop::answers(directory, Some(job)).await {
+        true => Err(SessionError::ByHand(directory.root().to_owned())),
+        false => Ok(()),
+    }
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError + '_ {
@@ -262,6 +284,8 @@ fn plan(job: &Job, directory: &JobDirectory, programs: &Programs, log_format: &s
             std::process::id().to_string().into(),
             "--log-format".into(),
             log_format.into(),
+            "--listen".into(),
+            LOOPBACK.into(),
         ];
         arguments.extend(more.iter().map(Into::into));
         arguments

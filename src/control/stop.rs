@@ -10,7 +10,6 @@ use super::client::{ClientError, JobClient};
 use super::directory::{DirectoryError, JobDirectory};
 use super::held_store::{self, HeldStore};
 use super::incarnations::{self, OsProcess};
-use super::lock::Lock;
 use crate::job::Job;
 
 /// How long a program may take to end by itself: it has streams to close and nothing to save.
@@ -153,7 +152,7 @@ pub async fn down(directory: &JobDirectory, job: Option<&Job>) -> Result<Down, D
         end(&[supervisor], SUPERVISOR_GRACE, std::future::pending()).await;
     }
     // Whoever has the lock by now may start programs behind our back.
-    let lock = lock(directory).await?;
+    let lock = directory.lock_within(KILL_GRACE).await?;
     let mut left = before;
     left.extend(recorded(directory));
     left.retain(OsProcess::exists);
@@ -185,7 +184,7 @@ pub(super) fn is_over(directory: &JobDirectory) -> bool {
 
 /// Whether the job's collector listens where the directory says; one that is stopped is there,
 /// too. The client waits seconds for it, no longer.
-async fn answers(directory: &JobDirectory, job: Option<&Job>) -> bool {
+pub(super) async fn answers(directory: &JobDirectory, job: Option<&Job>) -> bool {
     let asking = async { JobClient::connect(directory.root()).await?.status().await };
     match asking.await {
         // Another job's may have got the port of one that was killed.
@@ -199,14 +198,4 @@ fn recorded(directory: &JobDirectory) -> Vec<OsProcess> {
         .into_iter()
         .map(|record| record.process)
         .collect()
-}
-
-async fn lock(directory: &JobDirectory) -> Result<Lock, DirectoryError> {
-    let deadline = Instant::now() + KILL_GRACE;
-    loop {
-        match directory.lock() {
-            Err(DirectoryError::InUse { .. }) if Instant::now() < deadline => sleep(POLL).await,
-            done => return done,
-        }
-    }
 }

@@ -315,9 +315,11 @@ impl<'a> Supervisor<'a> {
     /// What is looked at now and then: the logs' sizes, and whether the job's directory is still
     /// there. Without it nobody could find this job any more to end it.
     fn look(&self) -> Option<Ending> {
-        for who in self.seats.keys() {
+        let directory = &self.plan.directory;
+        let of_seats = self.seats.keys().map(|who| directory.log(who));
+        for log in of_seats.chain([directory.supervisor_log()]) {
             // A log that cannot be cut is no reason to end the job.
-            let _ = logs::trim(&self.plan.directory.log(who), logs::LOG_BYTES_MAX);
+            let _ = logs::trim(&log, logs::LOG_BYTES_MAX);
         }
         let pids = self.plan.directory.pids();
         let gone = !pids.exists();

@@ -10,7 +10,7 @@ use super::directory::{DirectoryError, JobDirectory};
 use super::interrupt::Interrupts;
 use super::log::Log;
 use super::notice::{Notice, cut};
-use super::session::{Session, SessionError};
+use super::session::{Session, SessionError, refuse_by_hand};
 use super::supervisor::Ending;
 use crate::collector::JobEvent;
 use crate::job::Job;
@@ -132,8 +132,10 @@ pub async fn background(job: &Job, arguments: &[OsString]) -> Result<String, UpE
     let interrupted = interrupts.shutdown.clone();
     let made = directory.make().map_err(SessionError::Directory)?;
     // Asked here, too, so that a second `up`, or one in a wrong place, writes nothing at all.
-    let may = directory.lock().and_then(|_lock| directory.look());
+    let lock = directory.lock_to_run().await;
+    let may = lock.and_then(|_lock| directory.look());
     may.map_err(SessionError::Directory)?;
+    refuse_by_hand(&directory, job).await?;
     let detached = interrupts
         .during(detach::detach(&directory, arguments, &interrupted))
         .await;

@@ -13,7 +13,7 @@ use super::attend::CollectorAddress;
 use super::{Config, run};
 use crate::job::Job;
 use crate::parent;
-use crate::program::{ENDING, LogFormat, interrupted, log_to_stderr, runtime};
+use crate::program::{ENDING, LOOPBACK, LogFormat, guard, interrupted, log_to_stderr, runtime};
 use crate::protocol::application::Application;
 use crate::protocol::process::Settings;
 
@@ -30,22 +30,22 @@ pub struct NodeArguments {
     #[arg(long, value_name = "FILE", env = "CUTLINE_JOB")]
     job: PathBuf,
     /// The process to host
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", env = "CUTLINE_PROCESS")]
     process: String,
     /// Where to take the streams of this process's inputs; port 0: any free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = LOOPBACK, env = "CUTLINE_LISTEN")]
     listen: SocketAddr,
     /// Where the collector is; without it, where the job's directory says
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", env = "CUTLINE_COLLECTOR")]
     collector: Option<SocketAddr>,
     /// The job's directory, instead of the one the job file names
     #[arg(long, value_name = "DIR", env = "CUTLINE_DIR")]
     dir: Option<PathBuf>,
     /// Where the other nodes reach this one, if not at the address it listens on; port 0: the same
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", env = "CUTLINE_ADVERTISE")]
     advertise: Option<SocketAddr>,
     /// Listen on an address that other hosts reach, without TLS
-    #[arg(long)]
+    #[arg(long, env = "CUTLINE_INSECURE")]
     insecure: bool,
     /// How log lines are written
     #[arg(long, value_enum, default_value_t, env = "CUTLINE_LOG_FORMAT")]
@@ -67,6 +67,7 @@ pub struct NodeArguments {
 pub fn main<A: Application>() -> ExitCode {
     let arguments = NodeArguments::parse();
     log_to_stderr(arguments.log_format);
+    // Plainly, as nothing may be logged.
     match start::<A>(arguments) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
@@ -74,14 +75,21 @@ pub fn main<A: Application>() -> ExitCode {
                 super::NodeError::Failed(_) => 1,
                 _ => 2,
             };
-            tracing::error!("{:#}", anyhow::Error::from(error));
+            eprintln!("{}: {:#}", this_program(), anyhow::Error::from(error));
             ExitCode::from(code)
         }
         Err(error) => {
-            tracing::error!("{error:#}");
+            eprintln!("{}: {error:#}", this_program());
             ExitCode::from(2)
         }
     }
+}
+
+/// The name of the program, which is its user's.
+fn this_program() -> String {
+    let path = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&path).file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 type Outcome = Result<(), super::NodeError>;
@@ -91,9 +99,7 @@ fn start<A: Application>(arguments: NodeArguments) -> anyhow::Result<Outcome> {
         parent::die_with(parent)?;
     }
     let address = arguments.listen;
-    if !address.ip().is_loopback() && !arguments.insecure {
-        bail!("{address} can be reached from other hosts, without TLS: allow it by --insecure");
-    }
+    guard(address, arguments.insecure)?;
     if address.ip().is_unspecified() && arguments.advertise.is_none() {
         bail!("nobody can connect to {address}: say where others reach this node, by --advertise");
     }
@@ -147,5 +153,6 @@ fn config(arguments: &NodeArguments) -> anyhow::Result<Config> {
         advertise: arguments.advertise,
         delay: job.delay(),
         dir: Some(dir.to_owned()),
+        insecure: arguments.insecure,
     })
 }

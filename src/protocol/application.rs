@@ -4,8 +4,7 @@
 //! answers by sending; it never waits, reads no clock and does no IO. Everything it needs to go on
 //! after a restore, its randomness included, is in the state it captures.
 
-#[cfg(test)]
-pub(crate) mod trial;
+pub mod trial;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,6 +71,9 @@ pub enum SendError {
     /// The process has no such output.
     #[error("{0} is no output of this process")]
     NoSuchOutput(ChannelId),
+    /// No output of the process leads there.
+    #[error("no output of this process leads to {0}")]
+    NoNeighbour(ProcessId),
     /// The message is over the job's bound.
     #[error("a message of {bytes} bytes is over message_bytes_max = {bytes_max}")]
     TooLong {
@@ -117,7 +119,7 @@ impl<'a> Outputs<'a> {
         let place = self.outboxes.partition_point(before);
         let outbox = self.outboxes.get(place);
         if outbox.is_none_or(|outbox| outbox.channel().to != to) {
-            return Err(SendError::NoSuchOutput(ChannelId::new(to, to)));
+            return Err(SendError::NoNeighbour(to));
         }
         self.outboxes.push(place, message)
     }
@@ -137,12 +139,18 @@ pub trait Application: Sized + Send + 'static {
 
     /// The initial state, which is also the process's part of `s0`.
     ///
+    /// Called at every start of a program, whether the job begins or goes on from a snapshot, so
+    /// that settings that make no sense end it at once; and again at each restore of `s0`. So it
+    /// must give the same state each time, and must not count on being the first. It is to take
+    /// less time than a node may be silent.
+    ///
     /// # Errors
     /// If the settings make no sense for this application.
     fn start(setup: &Setup) -> Result<Self, Refusal>;
 
-    /// The state that [`capture`](Self::capture) took. It may take its time: a node calls this off
-    /// its handling thread, and is heard of meanwhile.
+    /// The state that [`capture`](Self::capture) took. What was before, `start`ed or restored, is
+    /// dropped. It may take its time: a node calls this off its handling thread, and is heard of
+    /// meanwhile.
     ///
     /// # Errors
     /// If the bytes are no state of this application.

@@ -114,6 +114,14 @@ pub struct Run {
     pub last: MessageNumber,
 }
 
+impl Run {
+    /// How many messages it is; none, if a stranger's ends are the wrong way round.
+    pub fn length(self) -> u64 {
+        let (first, last) = (self.first.get(), self.last.get());
+        last.saturating_add(1).saturating_sub(first)
+    }
+}
+
 /// What a part says, without its payloads: what verdicts are made from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Facts {
@@ -152,6 +160,13 @@ impl Facts {
             clock: part.clock.as_deref().cloned(),
         }
     }
+
+    /// How many messages were recorded, in both shares.
+    pub fn recorded(&self) -> u64 {
+        let ends = self.outputs.iter().chain(&self.inputs);
+        ends.map(ChannelFacts::recorded)
+            .fold(0, u64::saturating_add)
+    }
 }
 
 /// One end of a channel in [`Facts`].
@@ -166,6 +181,14 @@ pub struct ChannelFacts {
     pub after: Option<MessageNumber>,
     /// The messages recorded at this end, in the order they were recorded.
     pub share: Vec<Run>,
+}
+
+impl ChannelFacts {
+    /// How many messages were recorded at this end.
+    pub fn recorded(&self) -> u64 {
+        let lengths = self.share.iter().map(|run| run.length());
+        lengths.fold(0, u64::saturating_add)
+    }
 }
 
 impl Part {

@@ -139,3 +139,19 @@ pub struct Records {
     /// whether they are complete: they are never restored, and never deleted.
     pub unreadable: BTreeMap<SnapshotId, String>,
 }
+
+impl Records {
+    /// What the job goes on from when it is started again: the newest complete snapshot of the
+    /// generation that began last, else the one that generation restored. The same that a
+    /// collector takes after a loss, so that a branch that was abandoned is never returned to.
+    pub fn restore_point(&self) -> SnapshotId {
+        let begun = self.log.iter().filter_map(|entry| entry.generation);
+        let Some(current) = begun.max_by_key(|begun| begun.generation) else {
+            return SnapshotId::default();
+        };
+        let ended = self.snapshots.iter().filter_map(|(_, end)| end.as_ref());
+        let of_it = ended.filter(|end| end.is_complete() && end.generation == current.generation);
+        let newest = of_it.map(|end| end.snapshot).max();
+        newest.unwrap_or(current.restored)
+    }
+}

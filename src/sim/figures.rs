@@ -258,8 +258,5 @@ fn in_channels(manifest: &Manifest) -> u64 {
     let End::Complete { parts, .. } = &manifest.end else {
         return 0;
     };
-    let facts = parts.iter().map(|part| &part.facts);
-    let ends = facts.flat_map(|facts| facts.outputs.iter().chain(&facts.inputs));
-    let runs = ends.flat_map(|end| &end.share);
-    runs.map(|run| 1 + run.last.get() - run.first.get()).sum()
+    parts.iter().map(|part| part.facts.recorded()).sum()
 }

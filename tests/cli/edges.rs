@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::folder::{Answer, Folder, JOB};
 use crate::running::{signal, until, up};
+use crate::surroundings::collector;
 
 fn write(folder: &Folder, name: &str, text: &str) {
     let path = folder.path().join(name);
@@ -116,28 +117,11 @@ fn until_some<T>(child: &mut Child, mut ask: impl FnMut() -> Option<T>) -> Optio
     None
 }
 
-/// A collector that was started by hand; killed when the test is over.
-struct ByHand(Child);
-
-impl Drop for ByHand {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_job_that_was_started_by_hand_is_not_said_to_be_down_and_stays_reachable() {
     let folder = Folder::new();
-    let collector = Command::new(env!("CARGO_BIN_EXE_cutline-collector"))
-        .args(["--job", "bank.toml"])
-        .current_dir(folder.path())
-        .env_remove("CUTLINE_DIR")
-        .stderr(Stdio::null())
-        .spawn();
-    let by_hand = ByHand(collector.unwrap());
+    let by_hand = collector(&folder);
     let address = folder.path().join("bank.cutline/run/collector.addr");
-    until("its address", || address.exists());
     for _ in 0..2 {
         let down = folder.ask(&["down"]);
         down.assert_no(&["started by hand", "end its programs", "stop --snapshot"]);

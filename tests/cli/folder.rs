@@ -50,17 +50,20 @@ impl Folder {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cutline"));
+        command.args(arguments);
+        self.prepare(&mut command);
         command
-            .args(arguments)
-            .current_dir(self.path())
-            .stdin(Stdio::null());
-        // Whoever runs the tests may have settings of their own.
+    }
+
+    /// Has a program run in the folder, with nothing in its environment that changes what it does:
+    /// whoever runs the tests may have settings of their own.
+    pub(crate) fn prepare(&self, command: &mut Command) {
+        command.current_dir(self.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("CUTLINE_") {
                 command.env_remove(name);
             }
         }
-        command
     }
 
     pub(crate) fn ask(&self, arguments: &[&str]) -> Answer {
@@ -104,12 +107,14 @@ impl Answer {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        for entry in fs::read_dir(self.path()).into_iter().flatten().flatten() {
-            if entry.path().join("run").is_dir() {
-                let directory = entry.path();
-                let _ = self
-                    .command(&["down", "--dir", directory.to_str().unwrap()])
-                    .output();
+        for below in ["", "examples/jobs"].map(|folder| self.path().join(folder)) {
+            for entry in fs::read_dir(below).into_iter().flatten().flatten() {
+                if entry.path().join("run").is_dir() {
+                    let directory = entry.path();
+                    let _ = self
+                        .command(&["down", "--dir", directory.to_str().unwrap()])
+                        .output();
+                }
             }
         }
     }

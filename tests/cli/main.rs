@@ -8,6 +8,8 @@ mod engines;
 mod folder;
 mod running;
 mod stepped;
+mod surroundings;
+mod tour;
 
 use std::fs;
 use std::process::Stdio;

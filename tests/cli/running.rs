@@ -21,7 +21,7 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn json(answer: &Answer) -> Value {
+pub(crate) fn json(answer: &Answer) -> Value {
     serde_json::from_str(&answer.out).unwrap_or_else(|_| panic!("no JSON: {answer:?}"))
 }
 

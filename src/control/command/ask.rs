@@ -15,6 +15,7 @@ use crate::control::view::{Format, ListView, ProcessState, StatusView, View as _
 use crate::control::wanted::WantedSnapshot;
 use crate::control::who::Who;
 use crate::job::Job;
+use crate::protocol::ids::SnapshotId;
 
 /// How long to look for a collector while a supervisor is there: it has just died, mostly, and
 /// is being started again.
@@ -75,14 +76,13 @@ fn running(directory: &JobDirectory, status: JobStatus) -> StatusView {
         .processes
         .iter()
         .map(|process| state(directory, process));
-    let has = |id: u64, text: String| (id > 0).then_some(text);
     StatusView {
         up: true,
         supervisor: supervisor(directory),
         term: Some(status.term.to_string()),
         generation: Some(status.generation.to_string()),
         restored: Some(status.restored.to_string()),
-        newest: has(status.complete.get(), status.complete.to_string()),
+        newest: newest(status.complete),
         processes: processes.collect(),
         job: status.job,
         phase: status.phase,
@@ -136,13 +136,18 @@ async fn stopped(
         term: None,
         generation: None,
         restored: None,
-        newest: complete.last().cloned(),
+        newest: newest(records.restore_point()),
         open: ids("open"),
         complete: complete.len() as u64,
         aborted: ids("aborted").len() as u64,
         failures_in_row: 0,
         processes: Vec::new(),
     })
+}
+
+/// The restore point, unless it is the initial state.
+fn newest(restore_point: SnapshotId) -> Option<String> {
+    (restore_point != SnapshotId::default()).then(|| restore_point.to_string())
 }
 
 fn supervisor(directory: &JobDirectory) -> Option<u32> {

@@ -12,6 +12,7 @@ use crate::control::incarnations::{self, OsProcess};
 use crate::control::logs;
 use crate::control::notice::Programs;
 use crate::job::UsedRestarts;
+use crate::program::BY_HAND;
 
 /// One program's place.
 pub(super) struct Seat<'a> {
@@ -68,7 +69,11 @@ pub(super) fn spawn(
     let path = directory.log(&member.who);
     let log = logs::open(&path).map_err(spawn_error)?;
     let log_from = logs::length(&path);
-    let child = Command::new(&member.program)
+    let mut command = Command::new(&member.program);
+    for variable in BY_HAND {
+        command.env_remove(variable);
+    }
+    let child = command
         .args(&member.arguments)
         .stdin(Stdio::null())
         .stdout(log.try_clone().map_err(spawn_error)?)

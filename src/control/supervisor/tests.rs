@@ -270,6 +270,19 @@ fn the_end_of_the_job_is_seen_from_its_programs_if_the_word_of_it_is_lost() {
 }
 
 #[test]
+fn the_logs_are_bounded_that_of_the_supervisor_itself_too() {
+    let top = tempfile::tempdir().unwrap();
+    let plan = plan(&top, 3, &[("p1", "sleep 60")]);
+    plan.directory.create().unwrap();
+    let long = plan.directory.supervisor_log();
+    let file = std::fs::File::create(&long).unwrap();
+    file.set_len(logs::LOG_BYTES_MAX).unwrap();
+    let running = Running::begin(plan);
+    until("the log is moved aside", || logs::length(&long) == 0);
+    assert_eq!(running.end().unwrap(), Ending::Stopped);
+}
+
+#[test]
 fn a_job_whose_directory_is_removed_ends() {
     let top = tempfile::tempdir().unwrap();
     let running = Running::begin(plan(&top, 3, &[("p1", "sleep 60")]));

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{View, bytes};
 use crate::control::table::{Cell, Colour, Table, Tone};
-use crate::protocol::cut::{ChannelFacts, Run};
 use crate::protocol::ids::SnapshotId;
+use crate::protocol::mode::Mode;
 use crate::protocol::records::{Begun, End, Manifest, Records};
 
 /// Every snapshot of a job, the oldest first.
@@ -28,8 +28,8 @@ pub struct SnapshotRow {
     pub state: &'static str,
     /// The generation it is of, such as `g3`; unknown where it is unreadable.
     pub generation: Option<String>,
-    /// How it was taken; unknown while it is open.
-    pub mode: Option<String>,
+    /// How it was, or is being, taken; unknown where it is unreadable.
+    pub mode: Option<Mode>,
     /// How many parts it has.
     pub parts: usize,
     /// How long they are together.
@@ -64,7 +64,7 @@ impl SnapshotRow {
             id: begun.snapshot.to_string(),
             state: "open",
             generation: Some(begun.generation.to_string()),
-            mode: manifest.map(|manifest| mode_name(manifest.mode)),
+            mode: Some(manifest.map_or(begun.mode, |manifest| manifest.mode)),
             parts: 0,
             bytes: 0,
             messages: 0,
@@ -79,9 +79,7 @@ impl SnapshotRow {
                 row.state = "complete";
                 row.parts = parts.len();
                 row.bytes = parts.iter().map(|part| part.bytes).sum();
-                let facts = parts.iter().map(|part| &part.facts);
-                let shares = facts.flat_map(|facts| facts.outputs.iter().chain(&facts.inputs));
-                row.messages = shares.map(shared).sum();
+                row.messages = parts.iter().map(|part| part.facts.recorded()).sum();
                 row.elapsed_ms = Some(*elapsed_ms);
             }
             Some(End::Aborted { reason }) => {
@@ -106,21 +104,6 @@ impl SnapshotRow {
             reason: Some(why.to_owned()),
         }
     }
-}
-
-/// How many messages were recorded at one end of a channel.
-pub(super) fn shared(facts: &ChannelFacts) -> u64 {
-    facts.share.iter().map(length).sum()
-}
-
-fn length(run: &Run) -> u64 {
-    (run.last.get() + 1).saturating_sub(run.first.get())
-}
-
-/// A mode as it is written in job files.
-pub(super) fn mode_name(mode: crate::protocol::mode::Mode) -> String {
-    let value = serde_json::to_value(mode).unwrap_or_default();
-    value.as_str().unwrap_or_default().to_owned()
 }
 
 pub(super) fn state_tone(state: &str) -> Tone {
@@ -222,6 +205,7 @@ s4        unreadable                                             begun.json is t
         });
         assert_eq!(value["snapshots"][0], first);
         assert_eq!(value["snapshots"][1]["reason"], "no word from p2 in 10s");
-        assert_eq!(value["snapshots"][2]["mode"], serde_json::Value::Null);
+        // It is known from the beginning.
+        assert_eq!(value["snapshots"][2]["mode"], "classic");
     }
 }

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::list::{SnapshotRow, shared, state_tone};
+use super::list::{SnapshotRow, state_tone};
 use super::{View, bytes};
+use crate::check::{Totals, totals};
 use crate::control::table::{Cell, Colour, Table, Tone};
 use crate::protocol::application::Quantities;
 use crate::protocol::cut::{ChannelFacts, Facts};
@@ -67,11 +68,11 @@ pub struct QuantityRow {
     /// Its name.
     pub quantity: String,
     /// In all local states.
-    pub in_states: i64,
+    pub in_states: i128,
     /// In all channel states.
-    pub in_channels: i64,
+    pub in_channels: i128,
     /// In all initial states.
-    pub expected: i64,
+    pub expected: i128,
 }
 
 impl ShowView {
@@ -118,7 +119,7 @@ fn channels(topology: &Topology, parts: &[StoredPart]) -> Vec<ChannelRow> {
     };
     let (senders, receivers) = (ends(|facts| &facts.outputs), ends(|facts| &facts.inputs));
     let number = |facts: Option<&&ChannelFacts>| facts.map_or(0, |facts| facts.number.get());
-    let share = |facts: Option<&&ChannelFacts>| facts.map_or(0, |facts| shared(facts));
+    let share = |facts: Option<&&ChannelFacts>| facts.map_or(0, |facts| facts.recorded());
     let rows = topology.channels().iter().map(|channel| {
         let (sender, receiver) = (senders.get(channel), receivers.get(channel));
         ChannelRow {
@@ -133,30 +134,15 @@ fn channels(topology: &Topology, parts: &[StoredPart]) -> Vec<ChannelRow> {
 }
 
 fn quantities(parts: &[StoredPart], expected: &Quantities) -> Vec<QuantityRow> {
-    let mut rows: BTreeMap<&str, QuantityRow> = BTreeMap::new();
-    fn row<'a, 'b>(
-        rows: &'b mut BTreeMap<&'a str, QuantityRow>,
-        name: &'a str,
-    ) -> &'b mut QuantityRow {
-        rows.entry(name).or_insert_with(|| QuantityRow {
-            quantity: name.to_owned(),
-            in_states: 0,
-            in_channels: 0,
-            expected: 0,
-        })
-    }
-    for (name, amount) in expected {
-        row(&mut rows, name).expected = *amount;
-    }
-    for part in parts {
-        for (name, amount) in &part.facts.in_state {
-            row(&mut rows, name).in_states += amount;
-        }
-        for (name, amount) in &part.facts.in_channels {
-            row(&mut rows, name).in_channels += amount;
-        }
-    }
-    rows.into_values().collect()
+    let facts: Vec<_> = parts.iter().map(|part| &part.facts).collect();
+    let totals = totals(&facts, expected).into_iter();
+    let row = |(quantity, of): (String, Totals)| QuantityRow {
+        quantity,
+        in_states: of.in_states,
+        in_channels: of.in_channels,
+        expected: of.expected,
+    };
+    totals.map(row).collect()
 }
 
 /// `money 10, tokens 1`
@@ -368,12 +354,33 @@ money            18            2        20        20
     }
 
     #[test]
+    fn quantities_of_any_size_are_added_up() {
+        let (begun, mut manifest) = snapshot(4);
+        let End::Complete { parts, .. } = &mut manifest.end else {
+            panic!("it is complete");
+        };
+        for part in parts {
+            part.facts.in_state.insert("money".to_owned(), i64::MAX);
+            part.facts.in_channels.insert("money".to_owned(), i64::MAX);
+        }
+        let view = ShowView::new(&topology(), &begun, Some(&manifest));
+        assert_eq!(view.quantities[0].in_states, 2 * i128::from(i64::MAX));
+        let json = view.render(Format::Json);
+        assert!(
+            json.contains("\"in_channels\": 18446744073709551614"),
+            "{json}"
+        );
+        let table = view.render(Format::Table(Colour::Off));
+        assert!(table.contains("36893488147419103228"), "{table}");
+    }
+
+    #[test]
     fn an_open_snapshot_has_nothing_to_show_yet() {
         let (begun, _) = snapshot(4);
         let view = ShowView::new(&topology(), &begun, None);
         assert_eq!(
             view.render(Format::Table(Colour::Off)),
-            "s4 open, generation g1\n"
+            "s4 open, generation g1, classic\n"
         );
     }
 }

@@ -14,7 +14,8 @@ pub struct StatusView {
     pub job: String,
     /// Whether it runs: whether a collector answers.
     pub up: bool,
-    /// `stopped`, or the collector's `starting`, `restoring`, `running` or `stopping`.
+    /// `stopped`, or the collector's `starting`, `restoring`, `running`, `stopping` or
+    /// `ended`.
     pub phase: String,
     /// The pid of `cutline up`, if there is one.
     pub supervisor: Option<u32>,
@@ -24,7 +25,8 @@ pub struct StatusView {
     pub generation: Option<String>,
     /// The snapshot it started from.
     pub restored: Option<String>,
-    /// The newest complete snapshot.
+    /// The newest complete snapshot of the current line, which a restore takes; none, if that is
+    /// the initial state.
     pub newest: Option<String>,
     /// Snapshots that are open.
     pub open: Vec<String>,
@@ -53,9 +55,9 @@ pub struct ProcessState {
     pub holding: String,
     /// The generation it holds.
     pub generation: Option<String>,
-    /// Messages handled since its node started.
+    /// Messages handled since the job began, without what restores took back.
     pub handled: u64,
-    /// Messages sent since its node started.
+    /// Messages sent since the job began, without what restores took back.
     pub sent: u64,
 }
 

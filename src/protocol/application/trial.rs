@@ -1,5 +1,19 @@
 //! Outboxes without a process around them, to try an application in: what it sends is taken out
-//! and looked at.
+//! and looked at. For the tests of applications, one's own too.
+//!
+//! ```
+//! use cutline::apps::BuiltIn;
+//! use cutline::protocol::application::Application as _;
+//! use cutline::protocol::application::trial::{self, Trial};
+//!
+//! let setup = trial::setup("token-ring", &["p1→p2", "p2→p1"], 0, Default::default());
+//! let mut first = BuiltIn::start(&setup)?;
+//! let mut trial = Trial::new(&setup);
+//! first.tick(&mut trial.outputs());
+//! first.tick(&mut trial.outputs());
+//! assert_eq!(trial.sent().len(), 1);
+//! # Ok::<_, cutline::protocol::application::Refusal>(())
+//! ```
 
 use std::sync::Arc;
 
@@ -10,16 +24,19 @@ use crate::protocol::ids::{ChannelId, Incarnation, MarkerOrdinal, MessageNumber,
 use crate::protocol::link::{Limits, Outbox, Outboxes};
 
 /// The outboxes of one process, on streams that take everything.
-pub(crate) struct Trial {
+#[derive(Debug)]
+pub struct Trial {
     outboxes: Outboxes,
 }
 
 impl Trial {
-    pub(crate) fn new(setup: &Setup) -> Self {
+    /// Those of the process that the setup is of, all empty.
+    pub fn new(setup: &Setup) -> Self {
         Self::with_limits(setup, &Limits::default())
     }
 
-    pub(crate) fn with_limits(setup: &Setup, limits: &Limits) -> Self {
+    /// The same, with bounds of one's own.
+    pub fn with_limits(setup: &Setup, limits: &Limits) -> Self {
         let everything = Feedback {
             next: MessageNumber::new(1),
             next_marker: MarkerOrdinal::new(1),
@@ -40,18 +57,19 @@ impl Trial {
         }
     }
 
-    pub(crate) fn outputs(&mut self) -> Outputs<'_> {
+    /// What a handler is given to send on.
+    pub fn outputs(&mut self) -> Outputs<'_> {
         Outputs::new(&mut self.outboxes)
     }
 
     /// What was sent since the last call: by channel, in the order it was sent.
-    pub(crate) fn sent(&mut self) -> Vec<(ChannelId, Vec<u8>)> {
+    pub fn sent(&mut self) -> Vec<(ChannelId, Vec<u8>)> {
         let mut sent = Vec::new();
         for place in 0..self.outboxes.len() {
             let channel = self.outboxes[place].channel();
             while let Some(frame) = self.outboxes.change(place, Outbox::next_frame) {
                 let Frame::Messages(batch) = frame else {
-                    panic!("applications send no markers");
+                    unreachable!("applications send no markers");
                 };
                 let messages = batch.messages();
                 sent.extend(messages.map(|(_, message)| (channel, message.to_vec())));
@@ -61,8 +79,12 @@ impl Trial {
     }
 }
 
-/// A setup for the process at place `index` of a graph of `p1`, `p2`, … with these channels.
-pub(crate) fn setup(
+/// A setup for the process at place `index`, from 0, of a graph of `p1`, `p2`, … with these
+/// channels, such as `p1→p2`; `Default::default()` stands for no settings.
+///
+/// # Panics
+/// If one is no channel, or they make no graph.
+pub fn setup(
     application: &str,
     channels: &[&str],
     index: u32,
@@ -81,7 +103,11 @@ pub(crate) fn setup(
         topology: Arc::new(Topology::new(names.collect(), channels).expect("a topology")),
         process: ProcessId::new(index),
         application: application.to_owned(),
-        settings,
+        // As from a job file, which has a table where it says nothing.
+        settings: match settings {
+            serde_json::Value::Null => serde_json::Value::Object(Default::default()),
+            settings => settings,
+        },
         seed: 7,
         message_bytes_max: Limits::default().message_bytes_max,
     }
