@@ -148,7 +148,7 @@ mod tests {
     #[tokio::test]
     async fn every_process_of_a_large_job_has_a_place() {
         if let Err(error) = allow_sockets(2 * PROCESSES, || "both ends".to_owned()) {
-            println!("skipped: {error}");
+            eprintln!("skipped: {error}");
             return;
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
