@@ -283,7 +283,7 @@ async fn answer(arguments: Arguments, log: &Log) -> anyhow::Result<Reply> {
         Command::Step(arguments) => run::run(arguments.gated()?, log).await?,
         Command::Traced(command) => command.answer(&place, format::table(), progress).await?,
         Command::Kill(victim) => command::kill(&place, &victim.who).await?,
-        Command::Pause(victim) => command::pause(&place, &victim.who)?,
+        Command::Pause(victim) => command::pause(&place, &victim.who).await?,
         Command::Resume(victim) => command::resume(&place, &victim.who)?,
     };
     Ok(reply)

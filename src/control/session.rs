@@ -187,10 +187,12 @@ impl Session {
         let (news, mut heard) = mpsc::channel(EVENTS_MAX);
         let supervising = supervise(&self.plan, &self.lock, &mut heard, shutdown, hurry, &tell);
         let ending = tokio::select! {
-            ending = supervising => ending,
+            biased;
+            // First, so that a collector's last words are heard before it is seen to have ended.
             () = watch::follow(&self.job, &self.plan.directory, news, &tell) => {
                 unreachable!("watching goes on for as long as it is polled")
             }
+            ending = supervising => ending,
         };
         if let Some(store) = &self.store
             && stop::is_over(&self.plan.directory)

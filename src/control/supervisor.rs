@@ -204,12 +204,13 @@ impl<'a> Supervisor<'a> {
         if let Some(ending) = self.told_by_exit(&who, code, &lines)? {
             return Ok(Some(ending));
         }
-        let grace = if code == Some(0) {
-            HALT_GRACE
-        } else {
-            Duration::ZERO
-        };
-        Ok(self.start_again(&who, grace, &how, &lines))
+        if code == Some(0) {
+            // If it was for the job's end, that will be heard of before it is due.
+            let seat = self.seats.get_mut(&who).expect("only members are started");
+            seat.due = Some(Instant::now() + HALT_GRACE);
+            return Ok(None);
+        }
+        Ok(self.start_again(&who, Duration::ZERO, &how, &lines))
     }
 
     /// The job's end, where the word of it was lost: the collector ends with a failure of its own
@@ -265,7 +266,13 @@ impl<'a> Supervisor<'a> {
         for who in due {
             let seat = self.seats.get_mut(&who).expect("only members are started");
             if let Some(untold) = seat.untold.take() {
+                seat.due = None;
                 self.tell(untold);
+                let ending = self.start_again(&who, Duration::ZERO, "ended of itself", &[]);
+                if ending.is_some() {
+                    return ending;
+                }
+                continue;
             }
             match self.start(&who) {
                 Ok(process) => self.tell(Programs::Restarted {

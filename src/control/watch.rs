@@ -185,9 +185,12 @@ impl<'a> Follower<'a> {
                 incarnation,
                 ..
             } => {
-                self.joins
-                    .insert((self.term, process.clone(), *incarnation));
+                let join = (self.term, process.clone(), *incarnation);
                 self.joined.insert(process.clone());
+                // It may have been seen when we asked, and be told all the same.
+                if !self.joins.insert(join) {
+                    return;
+                }
             }
             JobEvent::Lost { process, .. } => {
                 self.joined.remove(process);
@@ -196,7 +199,7 @@ impl<'a> Follower<'a> {
             JobEvent::Restoring { .. } => drop(self.waiting.get_or_insert((now, PATIENCE))),
             JobEvent::Running { generation, .. } => {
                 self.waiting = None;
-                // It may have been seen when we asked, and be told all the same.
+                // As with a join.
                 let ran = Some((self.term, *generation));
                 if std::mem::replace(&mut self.ran, ran) == ran {
                     return;

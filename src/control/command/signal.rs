@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tokio::time::{sleep, timeout};
 
 use super::{CommandError, Reply};
 use crate::control::directory::JobDirectory;
@@ -11,6 +12,11 @@ use crate::control::place::Place;
 use crate::control::stop;
 use crate::control::who::Who;
 use crate::job::{COLLECTOR, Job};
+
+/// Between two looks at whether a process has stopped, and how long that is waited for: one that
+/// writes to a slow disk may take its time.
+const LOOK: Duration = Duration::from_millis(1);
+const STOP_MAX: Duration = Duration::from_secs(5);
 
 /// How many names a message lists: those of a thousand processes help nobody.
 const LISTED_MAX: usize = 12;
@@ -33,14 +39,24 @@ pub async fn kill(place: &Place, name: &str) -> Result<Reply, CommandError> {
     }
 }
 
-/// `cutline pause`: SIGSTOP to the newest incarnation.
+/// `cutline pause`: SIGSTOP to the newest incarnation. Replies when it has stopped.
 ///
 /// # Errors
 /// If there is no such process, or it does not run.
-pub fn pause(place: &Place, name: &str) -> Result<Reply, CommandError> {
+pub async fn pause(place: &Place, name: &str) -> Result<Reply, CommandError> {
     let (directory, who) = find(place, name)?;
     let process = newest(&directory, &who)?;
     send(&who, process, Signal::SIGSTOP)?;
+    // Each of its threads stops when it next leaves the kernel.
+    let stops = async {
+        while process.condition() == Condition::Alive {
+            sleep(LOOK).await;
+        }
+    };
+    if timeout(STOP_MAX, stops).await.is_err() {
+        let late = format!("{who} (pid {}) has not stopped yet", process.pid);
+        return Err(CommandError::No(late));
+    }
     Ok(Reply::yes(format!("paused {who} (pid {})\n", process.pid)))
 }
 
