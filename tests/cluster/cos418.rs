@@ -18,9 +18,12 @@ use crate::peers::{golden, peers};
 use crate::ran::Ran;
 use crate::stage::{Stage, block_on};
 
-/// Long enough for a busy machine to do within five ticks what is to begin together: that is how
-/// long everything is under way.
+/// Everything is under way for five ticks.
 const TICK_MS: &str = "100";
+
+/// Where a golden file is to come out: long enough for a busy machine and a slow disk to do within
+/// five ticks what is to begin together.
+const GOLDEN_TICK_MS: &str = "250";
 
 /// The folder with the files, if it is there.
 pub(crate) fn data() -> Option<PathBuf> {
@@ -28,11 +31,16 @@ pub(crate) fn data() -> Option<PathBuf> {
 }
 
 /// Runs one test and checks what holds however long messages travel.
-fn run(stage: &Stage, data: &Path, test: &str, top: &str) -> (Ran, Vec<GoldenSnapshot>) {
+fn run(
+    stage: &Stage,
+    data: &Path,
+    (test, top): (&str, &str),
+    tick_ms: &str,
+) -> (Ran, Vec<GoldenSnapshot>) {
     let file = |name: String| data.join(name).to_str().unwrap().to_owned();
     let (events, top) = (file(format!("{test}.events")), file(format!("{top}.top")));
     let ran = stage
-        .run_file(test, &[&events, "--top", &top, "--tick-ms", TICK_MS])
+        .run_file(test, &[&events, "--top", &top, "--tick-ms", tick_ms])
         .ok();
     let golden = golden(data, test);
     let snapshots = ran.view["snapshots"].as_array().unwrap();
@@ -99,7 +107,7 @@ fn messages(file: &PartFile) -> impl Iterator<Item = (ChannelId, Vec<u64>)> {
 fn is_golden(test: &str, top: &str) {
     let Some(data) = data() else { return };
     let stage = Stage::new();
-    let (ran, golden) = run(&stage, &data, test, top);
+    let (ran, golden) = run(&stage, &data, (test, top), GOLDEN_TICK_MS);
     for (golden, id) in golden.iter().zip(1..) {
         let (tokens, channels) = found(&ran, SnapshotId::new(id));
         assert_eq!(tokens, golden.tokens, "{ran}");
@@ -112,7 +120,7 @@ fn is_golden(test: &str, top: &str) {
 
 fn holds(test: &str, top: &str) {
     let Some(data) = data() else { return };
-    run(&Stage::new(), &data, test, top);
+    run(&Stage::new(), &data, (test, top), TICK_MS);
 }
 
 #[test]

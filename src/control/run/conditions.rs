@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use super::Engine;
 use crate::check::{Verified, unless_held, unless_right};
 use crate::control::client::{JobClient, JobStatus};
-use crate::control::command::{Progress, open, records, verify_all};
+use crate::control::command::{CommandError, Progress, open, records, verify_all};
 use crate::control::incarnations;
 use crate::control::who::Who;
 use crate::protocol::ids::ProcessId;
@@ -86,7 +86,7 @@ impl Engine<'_> {
             .filter(asks)
             .find(|condition| match condition {
                 Condition::Generation(generation) => status.generation < *generation,
-                Condition::Running => !self.is_running(&status),
+                Condition::Running => !self.is_seen_running(&status),
                 _ => !self.is_idle(&status, stillness),
             })
     }
@@ -108,6 +108,16 @@ impl Engine<'_> {
     pub(super) async fn status(&self) -> Option<JobStatus> {
         let mut client = JobClient::connect(self.directory.root()).await.ok()?;
         client.status().await.ok()
+    }
+
+    /// Whether the job runs. If so, that counts as seen: a collector that is killed right after may
+    /// have told nobody.
+    fn is_seen_running(&self, status: &JobStatus) -> bool {
+        let is_running = self.is_running(status);
+        if is_running {
+            self.observer.has_run(status.generation);
+        }
+        is_running
     }
 
     /// Every process runs this generation, in a program that still exists and that no step has
@@ -221,6 +231,10 @@ impl Engine<'_> {
             };
             let records = records(Some(&store), Progress(&none)).await?;
             self.observer.read(&records);
+            if let Some((snapshot, why)) = records.unreadable.first_key_value() {
+                let reason = format!("{snapshot} cannot be read: {why}");
+                return Err(CommandError::No(reason));
+            }
             let complete = self.observer.seen().complete.clone();
             let kept = records.snapshots.iter().map(|(begun, _)| begun.snapshot);
             let kept: Vec<_> = kept
@@ -230,7 +244,7 @@ impl Engine<'_> {
                 .await
                 .map(Some)
         };
-        let judged: Result<_, crate::control::command::CommandError> = judging.await;
+        let judged: Result<_, CommandError> = judging.await;
         judged.map_err(|error| crate::control::up::chain(&error))
     }
 }

@@ -44,6 +44,11 @@ impl Observer {
         self.news.notify_waiters();
     }
 
+    /// This generation runs.
+    pub(super) fn has_run(&self, generation: Generation) {
+        self.seen.borrow_mut().generations.insert(generation);
+    }
+
     /// What the store says: a collector that was killed may not have told everything.
     pub(super) fn read(&self, records: &Records) {
         let mut seen = self.seen.borrow_mut();
