@@ -14,7 +14,8 @@
 set -euo pipefail
 here=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-unset CUTLINE_DIR CUTLINE_JOB CUTLINE_FORMAT CUTLINE_DETACH CUTLINE_LOG_FORMAT CUTLINE_LOG
+# Whoever runs this may have settings of their own.
+unset ${!CUTLINE_@}
 
 arguments=()
 while [ $# -gt 0 ]; do

@@ -9,6 +9,7 @@
 pub mod attend;
 pub mod gate;
 
+mod addresses;
 mod driver;
 mod gated;
 mod parts;

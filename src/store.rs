@@ -22,8 +22,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::ObjectStore;
 use object_store::path::Path;
 
-use crate::protocol::ids::SnapshotId;
-use crate::protocol::records::{Begun, LogEntry, Manifest, Outcome, Record, Records};
+use crate::protocol::ids::{Generation, SnapshotId};
+use crate::protocol::records::{Begun, LogEntry, Manifest, Outcome, Record, Records, Unreadable};
 use objects::Objects;
 
 pub use error::StoreError;
@@ -258,7 +258,13 @@ impl Store {
     /// The records of all snapshots, and which cannot be read, and why.
     async fn read_snapshots(
         &self,
-    ) -> Result<(Vec<(Begun, Option<Manifest>)>, BTreeMap<SnapshotId, String>), StoreError> {
+    ) -> Result<
+        (
+            Vec<(Begun, Option<Manifest>)>,
+            BTreeMap<SnapshotId, Unreadable>,
+        ),
+        StoreError,
+    > {
         let found = self.find_snapshots().await?.into_iter();
         let reads = found.map(|(snapshot, found)| async move {
             (snapshot, self.read_snapshot(snapshot, found).await)
@@ -269,12 +275,22 @@ impl Store {
             match read {
                 Ok(read) => snapshots.extend(read),
                 Err(error @ (StoreError::Damaged { .. } | StoreError::Missing { .. })) => {
-                    unreadable.insert(snapshot, error.to_string());
+                    let generation = self.generation_of(snapshot).await;
+                    let why = error.to_string();
+                    unreadable.insert(snapshot, Unreadable { generation, why });
                 }
                 Err(error) => return Err(error),
             }
         }
         Ok((snapshots, unreadable))
+    }
+
+    /// The generation of a snapshot, if one of its records can be read.
+    async fn generation_of(&self, snapshot: SnapshotId) -> Option<Generation> {
+        match self.begun(snapshot).await {
+            Ok(begun) => Some(begun.generation),
+            Err(_) => Some(self.manifest(snapshot).await.ok()?.generation),
+        }
     }
 
     /// Reads the records of a snapshot. Whoever only looks may meet a deletion under way, in

@@ -1,9 +1,10 @@
 //! Carrying out what the machine decides, in the order it says.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
+use crate::check::process_name;
 use crate::hold::Point;
 use crate::protocol::collector::{Announcement, CollectorEffect, CollectorInput};
 use crate::protocol::events::{Directive, Holding, Order};
@@ -40,7 +41,7 @@ impl Driver {
                     end = self.publisher.publish().err().map(End::Unpublished);
                 }
                 CollectorEffect::Delete(snapshot) => {
-                    self.deletions.add(snapshot);
+                    self.deletions.add(snapshot, Instant::now());
                     self.delete();
                 }
                 CollectorEffect::Tell(process, incarnation, word) => {
@@ -94,7 +95,7 @@ impl Driver {
 
     /// Begins the deletions whose turn has come.
     pub(super) fn delete(&mut self) {
-        while let Some(snapshot) = self.deletions.begin() {
+        while let Some(snapshot) = self.deletions.begin(Instant::now()) {
             let store = self.store.clone();
             self.storing.spawn(async move {
                 if let Err(error) = store.delete_snapshot(snapshot).await {
@@ -121,8 +122,8 @@ impl Driver {
     fn dismiss(&mut self, key: Key, word: Directive) {
         if let Order::Refused { reason, .. } = &word.order {
             // It need not be of this topology, and then has no name in it.
-            let process = key.0;
-            tracing::warn!(%process, "a node is refused: {reason}");
+            let process = process_name(&self.topology, key.0);
+            tracing::warn!(process, "a node is refused: {reason}");
         }
         self.asks.lost(key);
         self.nodes.dismiss(key, directive(word, Addresses::new()));
@@ -180,10 +181,7 @@ impl Driver {
                 JobEvent::of_end(&manifest)
             }
             Announcement::Failed(reason) => JobEvent::Failed { reason },
-            Announcement::Warned(reason) => {
-                tracing::warn!("{reason}");
-                JobEvent::Warning { reason }
-            }
+            Announcement::Warned(reason) => JobEvent::Warning { reason },
             Announcement::Restoring(generation, snapshot) => JobEvent::Restoring {
                 generation,
                 snapshot,

@@ -210,7 +210,8 @@ impl Engine<'_> {
         let tell = |what: &str| self.log.say("progress", what);
         let store = open(self.job).await?;
         let records = records(store.as_ref(), Progress(&tell)).await?;
-        match records.log.is_empty() && records.snapshots.is_empty() {
+        let none = records.snapshots.is_empty() && records.unreadable.is_empty();
+        match records.log.is_empty() && none {
             true => Ok(()),
             false => Err(RunError::StoreNotEmpty(self.job.store_url())),
         }

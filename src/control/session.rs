@@ -224,7 +224,8 @@ async fn claim(directory: &JobDirectory) -> Result<(Lock, Found), DirectoryError
 }
 
 /// Leaves a job alone that runs here without a supervisor: its programs could neither be ended nor
-/// told from this one's, and nobody would find its collector again. Whoever asks has the lock.
+/// told from this one's, and nobody would find its collector again. What is found holds for as long
+/// as one has the lock.
 pub(super) async fn refuse_by_hand(
     directory: &JobDirectory,
     job: &Job,

@@ -268,7 +268,9 @@ impl<'a> Supervisor<'a> {
             if let Some(untold) = seat.untold.take() {
                 seat.due = None;
                 self.tell(untold);
-                let ending = self.start_again(&who, Duration::ZERO, "ended of itself", &[]);
+                // At the next look: to start what is due is what goes on here.
+                let soon = Duration::from_millis(1);
+                let ending = self.start_again(&who, soon, "ended of itself", &[]);
                 if ending.is_some() {
                     return ending;
                 }

@@ -1,6 +1,5 @@
 //! The loop of a node: inputs in, effects out, in order.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,6 +9,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::NodeError;
+use super::addresses::Addresses;
 use super::attend::{ControlEvent, Progress, Uplink};
 use super::gate::Gate;
 use super::parts::Parts;
@@ -20,9 +20,8 @@ use crate::net::{Event, Streams};
 use crate::protocol::application::{Application, Pace};
 use crate::protocol::events::{Order, Report};
 use crate::protocol::frame::{Frame, Greeting, Hello};
-use crate::protocol::ids::{ChannelId, Generation};
+use crate::protocol::ids::ChannelId;
 use crate::protocol::{Effect, Input, Process};
-use crate::wire::control::Addresses;
 
 /// How often the machine is told the time and says what does not press: well below any timeout a
 /// job can have.
@@ -44,9 +43,7 @@ pub(super) struct Driver<A> {
     trace: TraceFile,
     progress: Arc<Progress>,
     uplink: Option<Uplink>,
-    /// Where this one's receivers take their streams, as the `Prepare` of each generation said;
-    /// those before the last that was dialled in are gone.
-    addresses: BTreeMap<Generation, Addresses>,
+    addresses: Addresses,
     /// The command whose outcome the machine states next.
     command: Option<u64>,
     effects: Vec<Effect>,
@@ -76,7 +73,7 @@ impl<A: Application> Driver<A> {
             trace,
             progress,
             uplink: None,
-            addresses: BTreeMap::new(),
+            addresses: Addresses::default(),
             command: None,
             effects: Vec::new(),
             channels: Vec::new(),
@@ -285,7 +282,7 @@ impl<A: Application> Driver<A> {
             ControlEvent::Order(directive, addresses) => {
                 match directive.order {
                     Order::Prepare(generation, _) => {
-                        self.addresses.insert(generation, addresses);
+                        self.addresses.note(generation, addresses);
                         self.parts.hold().at(Point::Prepared);
                     }
                     Order::Trigger(..) => self.tell_time(),
@@ -356,11 +353,12 @@ impl<A: Application> Driver<A> {
     }
 
     fn dial(&mut self, channel: ChannelId, hello: Hello) {
-        self.addresses = self.addresses.split_off(&hello.generation);
-        let addresses = self.addresses.get(&hello.generation);
-        match addresses.and_then(|addresses| addresses.get(&channel.to)) {
-            Some(address) => self.streams.dial(channel, address.clone(), hello),
-            None => tracing::error!(%channel, "no address for the receiver"),
+        match self.addresses.of(hello.generation, channel.to) {
+            Some(address) => self.streams.dial(channel, address, hello),
+            None => {
+                let reason = format!("the collector has given no address for {channel}");
+                self.ended.get_or_insert(Err(NodeError::Failed(reason)));
+            }
         }
     }
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::future::ready;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 
 use crate::hold::{Hold, Point};
@@ -29,11 +30,16 @@ const RESULTS_MAX: usize = 16;
 const READS_MAX: u32 = 8;
 const READ_PAUSE: Duration = Duration::from_millis(500);
 
+/// What is told when a part is written or read; or how the application panicked meanwhile.
+type Done<A> = std::thread::Result<Input<A>>;
+
 /// What a node knows of its parts.
 pub(super) struct Parts<A> {
     shared: Arc<Shared<A>>,
     captured: BTreeMap<SnapshotId, JoinHandle<Vec<u8>>>,
-    results: mpsc::Receiver<Input<A>>,
+    /// What reads a part; one of an older generation is given up.
+    loading: Option<JoinHandle<()>>,
+    results: mpsc::Receiver<Done<A>>,
 }
 
 struct Shared<A> {
@@ -42,7 +48,9 @@ struct Shared<A> {
     name: String,
     state_version: u32,
     hold: Hold,
-    done: mpsc::Sender<Input<A>>,
+    /// One part is read at a time: that of a generation that was given up may still be in memory.
+    reads: Arc<Mutex<()>>,
+    done: mpsc::Sender<Done<A>>,
 }
 
 impl<A: Application> Parts<A> {
@@ -54,11 +62,13 @@ impl<A: Application> Parts<A> {
             state_version: A::state_version(&setup),
             setup,
             hold,
+            reads: Arc::default(),
             done,
         };
         Self {
             shared: Arc::new(shared),
             captured: BTreeMap::new(),
+            loading: None,
             results,
         }
     }
@@ -93,23 +103,29 @@ impl<A: Application> Parts<A> {
                 shared.hold.at(Point::Stored);
             }
             // Without a receiver the node is ending.
-            let _ = shared.done.send(Input::Stored(snapshot, stored)).await;
+            let _ = shared.done.send(Ok(Input::Stored(snapshot, stored))).await;
         });
     }
 
     /// Reads the part of a snapshot, and makes an application of its state; [`Input::Loaded`]
     /// follows.
-    pub(super) fn load(&self, generation: Generation, snapshot: SnapshotId) {
+    pub(super) fn load(&mut self, generation: Generation, snapshot: SnapshotId) {
         let shared = self.shared.clone();
-        tokio::spawn(async move {
+        let loading = tokio::spawn(async move {
             let loaded = shared.get(snapshot).await;
-            let _ = shared.done.send(Input::Loaded(generation, loaded)).await;
+            let loaded = loaded.map(|loaded| Input::Loaded(generation, loaded));
+            let _ = shared.done.send(loaded).await;
         });
+        if let Some(before) = self.loading.replace(loading) {
+            before.abort();
+        }
     }
 
-    /// The next result.
+    /// The next result. An application that panics on another thread ends the node as it does on
+    /// this one.
     pub(super) async fn recv(&mut self) -> Input<A> {
-        self.results.recv().await.expect("this side keeps a sender")
+        let done = self.results.recv().await.expect("this side keeps a sender");
+        done.unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
@@ -157,7 +173,11 @@ impl<A: Application> Shared<A> {
 
     /// Reads a part. A store that does not answer is asked again: only what is certain makes a
     /// snapshot unusable.
-    async fn get(self: &Arc<Self>, snapshot: SnapshotId) -> Result<Box<Loaded<A>>, String> {
+    async fn get(
+        self: &Arc<Self>,
+        snapshot: SnapshotId,
+    ) -> std::thread::Result<Result<Box<Loaded<A>>, String>> {
+        let turn = self.reads.clone().lock_owned().await;
         let mut tries = 0;
         let (manifest, file) = loop {
             tries += 1;
@@ -168,14 +188,19 @@ impl<A: Application> Shared<A> {
                 {
                     sleep(READ_PAUSE).await;
                 }
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Ok(Err(error.to_string())),
             }
         };
         let this = self.clone();
-        let decoding = spawn_blocking(move || this.decode(snapshot, &manifest, file));
-        decoding
-            .await
-            .map_err(|error| format!("decoding the part: {error}"))?
+        let decoding = spawn_blocking(move || {
+            let _turn = turn;
+            this.decode(snapshot, &manifest, file)
+        });
+        match decoding.await.map_err(JoinError::try_into_panic) {
+            Ok(loaded) => Ok(loaded),
+            Err(Ok(panic)) => Err(panic),
+            Err(Err(error)) => Ok(Err(format!("decoding the part: {error}"))),
+        }
     }
 
     async fn read(&self, snapshot: SnapshotId) -> Result<(Manifest, Bytes), StoreError> {

@@ -149,8 +149,8 @@ pub trait Application: Sized + Send + 'static {
     fn start(setup: &Setup) -> Result<Self, Refusal>;
 
     /// The state that [`capture`](Self::capture) took. What was before, `start`ed or restored, is
-    /// dropped. It may take its time: a node calls this off its handling thread, and is heard of
-    /// meanwhile.
+    /// dropped. It may take its time, up to ten minutes: a node calls this off its handling thread,
+    /// and is heard of meanwhile.
     ///
     /// # Errors
     /// If the bytes are no state of this application.

@@ -189,11 +189,6 @@ impl<A: Application> Process<A> {
         self.incarnation
     }
 
-    /// What the state held of each quantity when the job began.
-    pub fn initial(&self) -> &Quantities {
-        &self.initial
-    }
-
     /// The application, while there is one.
     pub fn application(&self) -> Option<&A> {
         self.application.as_ref()

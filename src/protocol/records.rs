@@ -135,9 +135,18 @@ pub struct Records {
     pub log: Vec<LogEntry>,
     /// Every snapshot that has begun, with how it ended, if it has; in order.
     pub snapshots: Vec<(Begun, Option<Manifest>)>,
-    /// Snapshots of which a record is torn, damaged or missing, and what is wrong. Nobody knows
-    /// whether they are complete: they are never restored, and never deleted.
-    pub unreadable: BTreeMap<SnapshotId, String>,
+    /// Snapshots of which a record is torn, damaged or missing. Nobody knows whether they are
+    /// complete: they are never restored, and never deleted.
+    pub unreadable: BTreeMap<SnapshotId, Unreadable>,
+}
+
+/// What is known of a snapshot of which a record cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Unreadable {
+    /// The generation it is of, if the other record says so.
+    pub generation: Option<Generation>,
+    /// What is wrong.
+    pub why: String,
 }
 
 impl Records {

@@ -247,7 +247,13 @@ async fn a_torn_record_is_never_taken_for_none() {
                 Ok(mut records) => {
                     let read = records.snapshots.iter().map(|(begun, _)| begun.snapshot);
                     assert!(!records.log.is_empty() && read.eq([S2]));
-                    records.unreadable.remove(&S1).unwrap()
+                    let unreadable = records.unreadable.remove(&S1).unwrap();
+                    assert_eq!(
+                        unreadable.generation,
+                        Some(Generation::new(1)),
+                        "as the other says"
+                    );
+                    unreadable.why
                 }
             };
             assert!(
@@ -286,7 +292,10 @@ async fn a_hole_in_the_records_is_an_error_that_names_the_file() {
         let read = store.read_all().await;
         fs::write(&file, kept).unwrap();
         match read {
-            Ok(mut records) => records.unreadable.remove(&S1).map_or(Ok(records), Err),
+            Ok(mut records) => match records.unreadable.remove(&S1) {
+                Some(unreadable) => Err(unreadable.why),
+                None => Ok(records),
+            },
             Err(error) => Err(error.to_string()),
         }
     };

@@ -58,7 +58,7 @@ fn the_tour_of_the_readme_can_be_followed_by_whoever_takes_the_time_to_read() {
     let job = fs::read_to_string(root().join("examples/jobs/bank.toml")).unwrap();
     // The reader's minutes, in seconds: snapshots at a quick pace, and little patience.
     let job = job.replace("interval = \"1s\"", "interval = \"20ms\"");
-    fs::write(jobs.join("bank.toml"), format!("silence = \"2s\"\n{job}")).unwrap();
+    fs::write(jobs.join("bank.toml"), format!("silence = \"4s\"\n{job}")).unwrap();
     let lines = tour();
     let has = |wanted: &str| lines.iter().any(|line| line.starts_with(wanted));
     for wanted in ["cutline show s1", "cutline restore s1", "printf X", "rm -r"] {

@@ -31,5 +31,6 @@ mod solo;
 mod states;
 mod stops;
 mod store;
+mod unreadable;
 mod windows;
 mod worlds;

@@ -1,7 +1,7 @@
 //! What the job is taken back to: the newest complete snapshot of its own line, never one of a
 //! branch that was left, never silently nothing.
 
-use cutline::protocol::collector::{Announcement, Answer, Policy, Request};
+use cutline::protocol::collector::{Answer, Policy, Request};
 use cutline::protocol::events::{Holding, Order, Report};
 use cutline::protocol::ids::{Incarnation, SnapshotId};
 use cutline::world::Fate;
@@ -12,14 +12,14 @@ use crate::store::Store;
 use crate::worlds::{p, policy, snapshot};
 
 /// A job whose p1 has been lost so often.
-struct Job {
-    store: Store,
-    desk: Desk,
+pub(crate) struct Job {
+    pub(crate) store: Store,
+    pub(crate) desk: Desk,
     losses: u64,
 }
 
 impl Job {
-    fn new(policy: Policy) -> Self {
+    pub(crate) fn new(policy: Policy) -> Self {
         let mut store = Store::default();
         let desk = Desk::running(2, policy, &mut store);
         Self {
@@ -29,7 +29,7 @@ impl Job {
         }
     }
 
-    fn complete(&mut self) -> u64 {
+    pub(crate) fn complete(&mut self) -> u64 {
         self.desk.complete_one(&mut self.store)
     }
 
@@ -49,7 +49,7 @@ impl Job {
     }
 
     /// A user restores this one.
-    fn restore(&mut self, snapshot: Option<u64>) {
+    pub(crate) fn restore(&mut self, snapshot: Option<u64>) {
         self.desk.told.clear();
         let asker = self.desk.ask(Request::Restore(snapshot.map(s)));
         self.desk.obey(&mut self.store);
@@ -266,7 +266,7 @@ fn a_restore_that_cannot_be_read_is_refused_and_the_job_goes_on_from_where_a_los
     );
 }
 
-fn falling_back() -> Policy {
+pub(crate) fn falling_back() -> Policy {
     Policy {
         fall_back: true,
         ..policy()
@@ -382,72 +382,4 @@ fn a_collector_killed_in_any_step_of_a_restore_is_followed_by_one_that_finishes_
             assert_eq!(job.store.last_origin(), Some(s(first)));
         }
     }
-}
-
-/// What a collector does that finds these snapshots complete and these unreadable, when all nodes
-/// have to begin anew: the snapshot it restores, or why it gives up.
-fn restarted(
-    policy: Policy,
-    complete: usize,
-    unreadable: &[u64],
-) -> (Result<SnapshotId, String>, Vec<Announcement>) {
-    let mut job = Job::new(policy.clone());
-    for _ in 0..complete {
-        job.complete();
-    }
-    for &id in unreadable {
-        let why = format!("snapshots/s{id}/manifest.json is torn");
-        job.store.unreadable.insert(s(id), why);
-    }
-    let mut desk = Desk::new(2, policy, 2);
-    desk.settle(&mut job.store);
-    for process in [1, 2] {
-        desk.join(process, 99, Holding::Nothing);
-    }
-    desk.obey(&mut job.store);
-    let outcome = match &desk.over {
-        Some(Over::Failed(reason)) => Err(reason.clone()),
-        over => {
-            assert_eq!((over, desk.phase()), (&None, "running"));
-            assert!(desk.complete_one(&mut job.store) > *unreadable.last().unwrap());
-            Ok(job.store.last_origin().unwrap())
-        }
-    };
-    (outcome, desk.announced)
-}
-
-#[test]
-fn a_snapshot_that_cannot_be_read_is_no_obstacle_if_it_is_not_wanted() {
-    let (restored, announced) = restarted(policy(), 3, &[2]);
-    assert_eq!(restored, Ok(s(3)));
-    let words = "s2 cannot be read, and is passed over: snapshots/s2/manifest.json is torn";
-    let warned = Announcement::Warned(words.to_owned());
-    assert!(announced.contains(&warned), "{announced:?}");
-}
-
-#[test]
-fn where_the_newest_cannot_be_read_an_older_one_is_taken_only_if_that_is_allowed() {
-    let (refused, _) = restarted(policy(), 3, &[3]);
-    let reason = refused.unwrap_err();
-    let words = "s3 may be the one to restore: snapshots/s3/manifest.json is torn; allow s2, which";
-    assert!(reason.starts_with(words), "{reason}");
-    assert_eq!(restarted(falling_back(), 3, &[3]).0, Ok(s(2)));
-    // Never the initial state.
-    let reason = restarted(falling_back(), 1, &[1]).0.unwrap_err();
-    assert!(reason.ends_with("there is no older one"), "{reason}");
-}
-
-#[test]
-fn a_collector_that_finds_everyone_running_needs_nothing_that_cannot_be_read() {
-    let mut job = Job::new(policy());
-    let newest = job.complete();
-    job.store.unreadable.insert(s(newest), "torn".to_owned());
-    let mut desk = Desk::new(2, policy(), 2);
-    desk.settle(&mut job.store);
-    for process in [1, 2] {
-        desk.join(process, 1, holds(1));
-    }
-    desk.obey(&mut job.store);
-    assert_eq!((desk.phase(), desk.generation()), ("running", g(1)));
-    assert!(desk.complete_one(&mut job.store) > newest);
 }

@@ -16,7 +16,6 @@ const OUT: &str = "p1→p2";
 fn what_a_process_held_when_the_job_began_goes_from_part_to_part() {
     let graph = topology(2, &[OUT]);
     let mut solo = Solo::new(&graph, 1, Limits::default());
-    assert!(solo.process.initial().is_empty(), "by today's settings");
     solo.told(T1, Order::Prepare(G1, s(7)));
     let mut loaded = read_back(&graph, 1, 7);
     loaded.part.initial = [("money".to_owned(), 1_000)].into();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cutline::protocol::ids::SnapshotId;
-use cutline::protocol::records::{Begun, LogEntry, Manifest, Outcome, Record, Records};
+use cutline::protocol::records::{Begun, LogEntry, Manifest, Outcome, Record, Records, Unreadable};
 use cutline::world::Fate;
 
 use crate::solo::s;
@@ -14,7 +14,7 @@ pub(crate) struct Store {
     pub(crate) log: BTreeMap<u64, LogEntry>,
     pub(crate) begun: BTreeMap<SnapshotId, Begun>,
     pub(crate) manifests: BTreeMap<SnapshotId, Manifest>,
-    pub(crate) unreadable: BTreeMap<SnapshotId, String>,
+    pub(crate) unreadable: BTreeMap<SnapshotId, Unreadable>,
 }
 
 impl Store {

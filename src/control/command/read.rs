@@ -198,7 +198,8 @@ async fn is_retired(store: &Store, snapshot: SnapshotId) -> bool {
 }
 
 fn unknown(job: &Job, records: &Records, snapshot: SnapshotId) -> CommandError {
-    if let Some(why) = records.unreadable.get(&snapshot) {
+    if let Some(unreadable) = records.unreadable.get(&snapshot) {
+        let why = &unreadable.why;
         return CommandError::No(format!("{snapshot} cannot be read: {why}"));
     }
     CommandError::No(format!(

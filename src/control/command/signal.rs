@@ -47,7 +47,7 @@ pub async fn pause(place: &Place, name: &str) -> Result<Reply, CommandError> {
     let (directory, who) = find(place, name)?;
     let process = newest(&directory, &who)?;
     send(&who, process, Signal::SIGSTOP)?;
-    // Each of its threads stops when it next leaves the kernel.
+    // It stops when it next leaves the kernel.
     let stops = async {
         while process.condition() == Condition::Alive {
             sleep(LOOK).await;
@@ -56,6 +56,10 @@ pub async fn pause(place: &Place, name: &str) -> Result<Reply, CommandError> {
     if timeout(STOP_MAX, stops).await.is_err() {
         let late = format!("{who} (pid {}) has not stopped yet", process.pid);
         return Err(CommandError::No(late));
+    }
+    if process.condition() == Condition::Gone {
+        let gone = format!("{who} (pid {}) has ended meanwhile", process.pid);
+        return Err(CommandError::No(gone));
     }
     Ok(Reply::yes(format!("paused {who} (pid {})\n", process.pid)))
 }

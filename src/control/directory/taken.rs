@@ -112,12 +112,10 @@ mod tests {
         let _lock = wanted.await.unwrap();
         let this = std::process::id();
         incarnations::write(&directory.supervisor_file(), this, 0).unwrap();
-        let begin = Instant::now();
         let refused = directory.lock_to_run().await;
         assert!(
             matches!(refused, Err(DirectoryError::InUse { .. })),
             "{refused:?}"
         );
-        assert!(begin.elapsed() < MOMENT);
     }
 }

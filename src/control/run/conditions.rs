@@ -231,8 +231,8 @@ impl Engine<'_> {
             };
             let records = records(Some(&store), Progress(&none)).await?;
             self.observer.read(&records);
-            if let Some((snapshot, why)) = records.unreadable.first_key_value() {
-                let reason = format!("{snapshot} cannot be read: {why}");
+            if let Some((snapshot, unreadable)) = records.unreadable.first_key_value() {
+                let reason = format!("{snapshot} cannot be read: {}", unreadable.why);
                 return Err(CommandError::No(reason));
             }
             let complete = self.observer.seen().complete.clone();

@@ -354,3 +354,23 @@ fn down_reaches_stopped_programs_and_those_that_do_not_listen() {
         child.wait().unwrap();
     }
 }
+
+#[test]
+fn programs_that_end_of_themselves_together_are_each_started_again_once() {
+    let top = tempfile::tempdir().unwrap();
+    // Each ends well when it is started first, and stays from then on.
+    let script = |name: &str| {
+        let mark = top.path().join(name).display().to_string();
+        format!("test -e {mark} && exec sleep 60; touch {mark}")
+    };
+    let (p1, p2) = (script("p1"), script("p2"));
+    let scripts = [("p1", &*p1), ("p2", &*p2), ("p3", "exec sleep 60")];
+    // One restart is enough for each: nobody ends again.
+    let running = Running::begin(plan(&top, 1, &scripts));
+    for _ in 0..2 {
+        running.notice(|notice| matches!(notice, Programs::Restarted { .. }));
+    }
+    let pids = [running.newest("p1").pid, running.newest("p2").pid];
+    assert_eq!(all(&running.directory).len(), 3, "{pids:?} and p3");
+    assert_eq!(running.end().unwrap(), Ending::Stopped);
+}

@@ -8,7 +8,7 @@ use super::{View, bytes};
 use crate::control::table::{Cell, Colour, Table, Tone};
 use crate::protocol::ids::SnapshotId;
 use crate::protocol::mode::Mode;
-use crate::protocol::records::{Begun, End, Manifest, Records};
+use crate::protocol::records::{Begun, End, Manifest, Records, Unreadable};
 
 /// Every snapshot of a job, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,7 +26,7 @@ pub struct SnapshotRow {
     pub id: String,
     /// `complete`, `aborted`, `open`, or `unreadable` where a record of it is damaged.
     pub state: &'static str,
-    /// The generation it is of, such as `g3`; unknown where it is unreadable.
+    /// The generation it is of, such as `g3`; it may be unknown where it is unreadable.
     pub generation: Option<String>,
     /// How it was, or is being, taken; unknown where it is unreadable.
     pub mode: Option<Mode>,
@@ -48,7 +48,7 @@ impl ListView {
         let rows = records.snapshots.iter();
         let rows = rows.map(|(begun, end)| (begun.snapshot, SnapshotRow::new(begun, end.as_ref())));
         let unreadable = records.unreadable.iter();
-        let unreadable = unreadable.map(|(&id, why)| (id, SnapshotRow::unreadable(id, why)));
+        let unreadable = unreadable.map(|(&id, what)| (id, SnapshotRow::unreadable(id, what)));
         let rows: BTreeMap<_, _> = rows.chain(unreadable).collect();
         Self {
             job: job.into(),
@@ -91,17 +91,17 @@ impl SnapshotRow {
     }
 
     /// One of which a record cannot be read.
-    fn unreadable(id: SnapshotId, why: &str) -> Self {
+    fn unreadable(id: SnapshotId, what: &Unreadable) -> Self {
         Self {
             id: id.to_string(),
             state: "unreadable",
-            generation: None,
+            generation: what.generation.map(|generation| generation.to_string()),
             mode: None,
             parts: 0,
             bytes: 0,
             messages: 0,
             elapsed_ms: None,
-            reason: Some(why.to_owned()),
+            reason: Some(what.why.clone()),
         }
     }
 }
@@ -172,7 +172,14 @@ mod tests {
                 (second, Some(aborted)),
                 (third, None),
             ],
-            unreadable: [(SnapshotId::new(4), "begun.json is torn".to_owned())].into(),
+            unreadable: [(
+                SnapshotId::new(4),
+                Unreadable {
+                    generation: None,
+                    why: "begun.json is torn".to_owned(),
+                },
+            )]
+            .into(),
         }
     }
 

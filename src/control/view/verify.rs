@@ -9,6 +9,7 @@ use super::View;
 use crate::check::{Answer, PartState, Verdicts, Verified};
 use crate::control::table::{Cell, Colour, Table, Tone};
 use crate::protocol::ids::SnapshotId;
+use crate::protocol::records::Unreadable;
 
 /// The verdicts on one or more snapshots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,10 +36,10 @@ impl VerifyView {
     }
 
     /// Notes those that cannot be read.
-    pub fn note(&mut self, unreadable: &BTreeMap<SnapshotId, String>) {
+    pub fn note(&mut self, unreadable: &BTreeMap<SnapshotId, Unreadable>) {
         let named = unreadable
             .iter()
-            .map(|(id, why)| (id.to_string(), why.clone()));
+            .map(|(id, unreadable)| (id.to_string(), unreadable.why.clone()));
         self.unreadable.extend(named);
         self.holds &= self.unreadable.is_empty();
     }

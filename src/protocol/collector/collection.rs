@@ -62,8 +62,9 @@ pub(super) struct Collection {
     pub(super) begun: SnapshotId,
     /// Ended and still in the store.
     pub(super) stored: BTreeMap<SnapshotId, Ended>,
-    /// Those of which nobody can say whether they are complete, and why.
-    pub(super) unreadable: BTreeMap<SnapshotId, String>,
+    /// Those of which nobody can say whether they are complete, each with its generation and what
+    /// is wrong.
+    pub(super) unreadable: BTreeMap<SnapshotId, (Generation, String)>,
     pub(super) periodic_from_ms: u64,
     pub(super) complete_count: u64,
     pub(super) aborted_count: u64,

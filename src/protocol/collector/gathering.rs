@@ -11,7 +11,7 @@ use crate::protocol::events::{Order, StoredPart};
 use crate::protocol::ids::{ProcessId, SnapshotId};
 use crate::protocol::mode::{Mode, Taking};
 use crate::protocol::mutant::{Mutant::*, is};
-use crate::protocol::records::{Begun, End, Manifest, Outcome, Record};
+use crate::protocol::records::{Begun, End, Manifest, Outcome, Record, Unreadable};
 
 fn superseded(newer: SnapshotId) -> String {
     format!("{newer} has begun, and only classic snapshots overlap")
@@ -45,14 +45,16 @@ impl Collector {
         }
     }
 
-    /// What cannot be read is passed over, and its id is never given out again.
-    pub(super) fn note_unreadable(&mut self, unreadable: BTreeMap<SnapshotId, String>) {
-        for (id, why) in unreadable {
+    /// What cannot be read is passed over, and its id is never given out again. If it is not known
+    /// of which generation it is, it may be of the last.
+    pub(super) fn note_unreadable(&mut self, unreadable: BTreeMap<SnapshotId, Unreadable>) {
+        for (id, Unreadable { generation, why }) in unreadable {
             self.collection.begun = self.collection.begun.max(id);
             let ended = self.collection.stored.contains_key(&id);
             // If it could be read before, what it said counts.
             if !ended && !self.collection.open.contains_key(&id) {
-                self.collection.unreadable.insert(id, why);
+                let generation = generation.unwrap_or(self.generation);
+                self.collection.unreadable.insert(id, (generation, why));
             }
         }
     }

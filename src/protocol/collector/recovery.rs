@@ -74,6 +74,11 @@ impl Collector {
                 "there is no complete snapshot {target}: `cutline list` shows those there are"
             ));
         }
+        if target.is_none()
+            && let Some(reason) = self.unreadable_instead(self.restore_point())
+        {
+            return Err(reason);
+        }
         self.restoring = Some(asker);
         self.before_restore = self.restore_point();
         self.unusable.clear();
@@ -222,9 +227,8 @@ impl Collector {
             let reason = "no snapshot of this job can be restored: `cutline verify --all` says why";
             return self.fail(reason.to_owned(), effects);
         };
-        if let Some(reason) = self
-            .unreadable_instead(restored)
-            .filter(|_| target.is_none())
+        if target.is_none()
+            && let Some(reason) = self.unreadable_instead(restored)
         {
             return self.fail(reason, effects);
         }
@@ -238,10 +242,11 @@ impl Collector {
         effects.push(CollectorEffect::Create(Record::Log(entry)));
     }
 
-    /// Why a choice that nobody has asked for may not be taken: a newer snapshot cannot be read, and
-    /// may be the one.
+    /// Why a choice that nobody has asked for may not be taken: a newer snapshot of the current
+    /// generation cannot be read, and may be the one.
     fn unreadable_instead(&self, chosen: SnapshotId) -> Option<String> {
-        let (newer, why) = self.collection.unreadable.range(chosen.next()..).next()?;
+        let mut newer = self.collection.unreadable.range(chosen.next()..);
+        let (newer, (_, why)) = newer.find(|(_, (of, _))| *of == self.generation)?;
         let remedy = match chosen == SnapshotId::default() {
             true => "there is no older one".to_owned(),
             false if self.policy.fall_back => return None,
@@ -265,7 +270,7 @@ impl Collector {
             generation, restored,
         )));
         // Not sooner: before a job runs, nobody may be there to hear it.
-        for (id, why) in &self.collection.unreadable {
+        for (id, (_, why)) in &self.collection.unreadable {
             let warning = format!("{id} cannot be read, and is passed over: {why}");
             effects.push(CollectorEffect::Announce(Announcement::Warned(warning)));
         }
