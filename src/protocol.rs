@@ -160,11 +160,11 @@
 //! later, is *fenced*, and ends. Nodes refuse the word of older terms; only where the collector of
 //! another job now has their collector's address do they obey its refusal in any term. Every
 //! snapshot without a manifest is ended. One of which a record is damaged is passed over, and
-//! nothing older taken in its place unless that is allowed. Before it first chooses what to restore
-//! it looks once more, since until the nodes had left the collector before, that one may have begun
-//! and completed others. If all nodes hold the current generation, they are told `Run` once more, which changes
-//! nothing for those that run: the death of a collector rolls nobody back. Nodes go on without one;
-//! only snapshots and restores wait.
+//! nothing older taken in its place unless that is allowed. Before it first chooses what to
+//! restore it looks once more, since until the nodes had left the collector before, that one may
+//! have begun and completed others. If all nodes hold the current generation, they are told `Run`
+//! once more, which changes nothing for those that run: the death of a collector rolls nobody
+//! back. Nodes go on without one; only snapshots and restores wait.
 //!
 //! # Back pressure
 //!
