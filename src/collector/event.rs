@@ -9,7 +9,7 @@ use crate::protocol::application::Quantities;
 use crate::protocol::events::StoredPart;
 use crate::protocol::ids::{Generation, Incarnation, SnapshotId};
 use crate::protocol::mode::Mode;
-use crate::protocol::records::{End, Manifest};
+use crate::protocol::records::{End, Manifest, sizes};
 
 /// Something that happened in a job. Processes appear by name, ids as people write them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,15 +210,18 @@ impl JobEvent {
                 parts,
                 expected,
                 elapsed_ms,
-            } => Self::Complete(Complete {
-                snapshot,
-                generation,
-                mode: manifest.mode,
-                elapsed_ms: *elapsed_ms,
-                bytes: parts.iter().map(|part| part.bytes).sum(),
-                in_transit: parts.iter().map(|part| part.facts.recorded()).sum(),
-                quantities: totals(parts, expected),
-            }),
+            } => {
+                let (bytes, in_transit) = sizes(parts);
+                Self::Complete(Complete {
+                    snapshot,
+                    generation,
+                    mode: manifest.mode,
+                    elapsed_ms: *elapsed_ms,
+                    bytes,
+                    in_transit,
+                    quantities: totals(parts, expected),
+                })
+            }
             End::Aborted { reason } => Self::Aborted {
                 snapshot,
                 generation,

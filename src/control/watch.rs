@@ -276,5 +276,15 @@ mod tests {
         follower.term = Term::new(2);
         follower.hear(running(2)).await;
         assert_eq!(told.take(), 2);
+        let joined = |incarnation| JobEvent::Joined {
+            process: "p1".to_owned(),
+            incarnation: Incarnation::new(incarnation),
+            address: String::new(),
+            pid: 1,
+        };
+        for incarnation in [1, 1, 2] {
+            follower.hear(joined(incarnation)).await;
+        }
+        assert_eq!(told.take(), 2);
     }
 }

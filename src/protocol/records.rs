@@ -91,6 +91,19 @@ pub enum End {
     },
 }
 
+/// The length of parts together, in bytes, and how many messages they recorded. A stranger's
+/// manifest may say anything: what would overflow stays at the bound.
+pub fn sizes(parts: &[StoredPart]) -> (u64, u64) {
+    let add = |(bytes, messages): (u64, u64), part: &StoredPart| {
+        let recorded = part.facts.recorded();
+        (
+            bytes.saturating_add(part.bytes),
+            messages.saturating_add(recorded),
+        )
+    };
+    parts.iter().fold((0, 0), add)
+}
+
 impl Manifest {
     /// Whether the snapshot is complete.
     pub fn is_complete(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::protocol::cut::{ChannelFacts, Facts};
 use crate::protocol::frame::Frame;
 use crate::protocol::ids::SnapshotId;
 use crate::protocol::mode::{MODES, Mode};
-use crate::protocol::records::{End, Manifest};
+use crate::protocol::records::{End, Manifest, sizes};
 use crate::world::World;
 
 use super::Seen;
@@ -258,5 +258,5 @@ fn in_channels(manifest: &Manifest) -> u64 {
     let End::Complete { parts, .. } = &manifest.end else {
         return 0;
     };
-    parts.iter().map(|part| part.facts.recorded()).sum()
+    sizes(parts).1
 }

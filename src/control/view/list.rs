@@ -8,7 +8,7 @@ use super::{View, bytes};
 use crate::control::table::{Cell, Colour, Table, Tone};
 use crate::protocol::ids::SnapshotId;
 use crate::protocol::mode::Mode;
-use crate::protocol::records::{Begun, End, Manifest, Records, Unreadable};
+use crate::protocol::records::{Begun, End, Manifest, Records, Unreadable, sizes};
 
 /// Every snapshot of a job, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,8 +78,7 @@ impl SnapshotRow {
             }) => {
                 row.state = "complete";
                 row.parts = parts.len();
-                row.bytes = parts.iter().map(|part| part.bytes).sum();
-                row.messages = parts.iter().map(|part| part.facts.recorded()).sum();
+                (row.bytes, row.messages) = sizes(parts);
                 row.elapsed_ms = Some(*elapsed_ms);
             }
             Some(End::Aborted { reason }) => {
