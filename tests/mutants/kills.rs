@@ -54,7 +54,7 @@ pub(crate) const KILLS: &[Kill] = &[
     model(CompletesTooSoon, "ring_classic"),
     protocol(
         ForwardsEndedMarker,
-        "fencing::a_late_marker_of_an_ended_snapshot_neither_opens_it_again_nor_is_forwarded",
+        "ended::a_late_marker_of_an_ended_snapshot_neither_opens_it_again_nor_is_forwarded",
     ),
     protocol(
         NeverReleases,
@@ -62,7 +62,7 @@ pub(crate) const KILLS: &[Kill] = &[
     ),
     protocol(
         MovesLowItself,
-        "fencing::a_late_marker_of_an_ended_snapshot_neither_opens_it_again_nor_is_forwarded",
+        "ended::a_late_marker_of_an_ended_snapshot_neither_opens_it_again_nor_is_forwarded",
     ),
     protocol(
         AcceptsDuplicate,

@@ -9,6 +9,7 @@ mod breaches;
 mod channels;
 mod desk;
 mod diary;
+mod ended;
 mod failures;
 mod feedback;
 mod fencing;
